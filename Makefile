@@ -1,0 +1,45 @@
+# Two commands do all the set-up: `make demo` and `make test`. Both need Python 3.11 or later and make.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+ARGS ?=
+
+.PHONY: help demo test lint bench lock clean
+
+help:
+	@echo "make demo    a skyline and its plot, from a bare machine"
+	@echo "make test    every check: ruff, mypy, import-linter, tests, doctests, README examples"
+	@echo "make bench   the batch benchmark against its peers"
+	@echo "make lock    write the pinned requirements anew (needs uv)"
+
+demo: .venv/ready
+	$(BIN)/python examples/demo.py $(ARGS)
+
+test: .venv/ready lint
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/ready
+	$(BIN)/skytide bench batch $(ARGS)
+
+# The stamp is written last, so that an interrupted installation is finished by the next run.
+.venv/ready: requirements/build.lock requirements/dev.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/build.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+lock:
+	cd requirements && uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate build.in -o build.lock
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	    --all-extras --group dev -c requirements/build.lock pyproject.toml -o requirements/dev.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build src/*.egg-info
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Skytide beside its peers, on the same rows in the same run."""

@@ -1,0 +1,39 @@
+"""Skytide keeps Pareto-optimal answers (skylines) true while the data moves.
+
+Importing this module is cheap: compiled code, Spark and plotting are loaded by the parts that use them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Change": "skytide.model",
+    "Changes": "skytide.model",
+    "Ledger": "skytide.model",
+    "Preference": "skytide.model",
+    "SkytideError": "skytide.errors",
+    "SlidingWindow": "skytide.monitors.sliding",
+    "Window": "skytide.model",
+    "skyline": "skytide.batch",
+}
+
+if TYPE_CHECKING:
+    from skytide.batch import skyline
+    from skytide.errors import SkytideError
+    from skytide.model import Change, Changes, Ledger, Preference, Window
+
+__all__ = ["Change", "Changes", "Ledger", "Preference", "SkytideError", "Window", "skyline"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'skytide' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
