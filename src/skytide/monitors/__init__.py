@@ -1,1 +1,1 @@
-"""Package."""
+"""Monitors keep an answer current on one machine."""

@@ -1,1 +1,1 @@
-"""Package."""
+"""Sliding-window skylines after Tao and Papadias, "Maintaining Sliding Window Skylines on Data Streams", TKDE 2006."""

@@ -1,0 +1,59 @@
+"""The one interface of the sliding-window algorithms: rows in order of arrival in, net changes out.
+
+An engine knows neither ids nor columns nor groups nor lateness: the window above it has put the rows in order, oriented
+their values (smaller is better) and turned times into int64 keys that keep their order. A row lives on
+[arrival, expiry); a row with expiry <= arrival never lives. Handles are opaque numbers that come back in the changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from skytide.model import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as columns: values (n, d), arrival and expiry keys, handles. Sorted by arrival; expiries never decrease."""
+
+    values: Floats
+    arrivals: Integers
+    expiries: Integers
+    handles: Integers
+
+    def __len__(self) -> int:
+        return len(self.handles)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Net changes as columns: the instant, +1 or -1, the handle. Ordered by instant; no handle twice in one instant."""
+
+    times: Integers
+    signs: Integers
+    handles: Integers
+
+
+class Engine(Protocol):
+    """Keeps the skyline of the live rows current; time only moves forward.
+
+    The instant up to which everything is final is `now`. The answer at an instant t is the skyline of the rows with
+    arrival <= t < expiry. Moves are the net differences between consecutive instants.
+    """
+
+    def run(self, rows: Rows, until: int) -> Moves:
+        """Take the rows with now < arrival <= until, make all instants up to and including `until` final."""
+        ...
+
+    def retained(self) -> Rows:
+        """Every row that may still matter, as of `now`; loading them into any engine gives the same future."""
+        ...
+
+    def load(self, rows: Rows, now: int) -> None:
+        """Start afresh from retained rows as of `now` without emitting moves; some may have expired or be dominated."""
+        ...
+
+    def counters(self) -> dict[str, int]:
+        """Work since the start, at least: dominance_tests, node_visits, and memory_bytes as of now."""
+        ...
