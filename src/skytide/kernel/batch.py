@@ -1,20 +1,280 @@
-"""The batch skyline. Placeholder body; see the interface."""
+"""The skyline of a matrix at rest, compiled.
+
+Rows are first dropped that a few strong rows dominate (`batch_filter`). What is left is put in Z-order and scanned
+against a tree of the skyline found so far (`batch_codes`, `batch_tree`). With several threads each takes a share of the
+rows, finds its skyline, and then asks the skylines of the others. One column is a minimum and two are a sort and a
+sweep (Kung, Luccio, Preparata: On Finding the Maxima of a Set of Vectors, JACM 1975). Small inputs, and small runs of a
+grouped input, are compared pair by pair. All decisions are comparisons of the values as they are, so infinities, huge
+values and -0.0 need no care.
+"""
 
 from __future__ import annotations
 
-import itertools
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
+from skytide.errors import InputError, OptionError
+from skytide.kernel.batch_codes import Codes, Layout, choose_layout, encode, order_ties, spread_table
+from skytide.kernel.batch_filter import choose_strong, drop_dominated, lay_out
+from skytide.kernel.batch_tree import SCREENS, SIZE, TESTS, Tree, cross, empty_tree, scan
+from skytide.kernel.dominance import relation
 from skytide.model import Booleans, Floats, Integers
 
 
-def skyline_mask(values: Floats, *, offsets: Integers | None = None, threads: int | None = None) -> Booleans:
-    """Which rows of an (n, d) matrix no other row dominates; with offsets, within each run offsets[i]:offsets[i+1]."""
-    inside = np.ones(len(values), dtype=bool)
-    bounds = [0, len(values)] if offsets is None else offsets.tolist()
-    for start, stop in itertools.pairwise(bounds):
-        part = values[start:stop]
-        for i, row in enumerate(part):
-            inside[start + i] = not ((part <= row).all(axis=1) & (part < row).any(axis=1)).any()
-    return inside
+@dataclass(frozen=True)
+class Tuning:
+    """Where one way of working gives way to another. No value changes an answer."""
+
+    pairs: int = 128
+    """Up to so many rows are compared pair by pair."""
+    filtered: int = 4096
+    """From so many rows on, a pass with strong rows comes first."""
+    sample: int = 2048
+    """So many rows are looked at to find the strong ones, and the quantiles of the columns."""
+    candidates: int = 128
+    strong: int = 64
+    least_gain: float = 0.004
+    """At most so many strong rows of so many candidates, each for at least this share of the sample."""
+    shared: int = 20_000
+    """From so many rows on, threads share the work."""
+
+
+class Work(NamedTuple):
+    """A skyline and what it took: rows compared with rows, and codes compared with codes, which is far cheaper."""
+
+    mask: Booleans
+    tests: int
+    screens: int
+
+
+def skyline_mask(
+    values: Floats, *, offsets: Integers | None = None, threads: int | None = None, tuning: Tuning | None = None
+) -> Booleans:
+    """Which rows of an (n, d) matrix no other row dominates; with offsets, within each run offsets[i]:offsets[i+1].
+
+    Smaller is better, there is no NaN, and the matrix is never changed. Equal rows do not dominate each other. `threads`
+    is the most that may work, by default two. Memory is linear in n; the time is about n log n where the skyline is
+    small, and never more than of the order of n times the skyline's size.
+
+    >>> import numpy as np
+    >>> skyline_mask(np.array([[1.0, 4.0], [2.0, 2.0], [3.0, 3.0], [2.0, 2.0]])).tolist()
+    [True, True, False, True]
+    >>> skyline_mask(np.array([[2.0], [1.0], [3.0]]), offsets=np.array([0, 2, 3])).tolist()
+    [False, True, True]
+    """
+    return skyline_work(values, offsets=offsets, threads=threads, tuning=tuning).mask
+
+
+def skyline_work(
+    values: Floats, *, offsets: Integers | None = None, threads: int | None = None, tuning: Tuning | None = None
+) -> Work:
+    """The same mask with the number of comparisons made, which does not depend on the machine.
+
+    >>> import numpy as np
+    >>> skyline_work(np.array([[1.0, 4.0], [2.0, 2.0], [3.0, 3.0], [2.0, 2.0]]), threads=1).tests > 0
+    True
+    """
+    matrix = _check_matrix(values)
+    tuning = tuning or Tuning()
+    workers = _check_threads(threads)
+    counts = np.zeros(3, dtype=np.int64)
+    mask = np.empty(len(matrix), dtype=np.bool_)
+    if offsets is None:
+        _one(matrix, workers, tuning, mask, counts)
+    else:
+        bounds = _check_offsets(offsets, len(matrix))
+        small_runs(matrix, bounds, tuning.pairs, mask, counts)
+        for run in np.flatnonzero(np.diff(bounds) > tuning.pairs):
+            start, stop = bounds[run], bounds[run + 1]
+            _one(matrix[start:stop], workers, tuning, mask[start:stop], counts)
+    return Work(mask, int(counts[TESTS]), int(counts[SCREENS]))
+
+
+# -- what is asked for -------------------------------------------------------------------------------------------------
+
+
+def _check_matrix(values: Floats) -> Floats:
+    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InputError("is not the shape of a matrix of rows", value=np.shape(values), remedy="give (n, d), d >= 1")
+    return matrix
+
+
+def _check_threads(threads: int | None) -> int:
+    if threads is None:
+        return min(2, os.cpu_count() or 1)
+    if threads < 1:
+        raise OptionError("is not a number of threads", value=threads, remedy="give 1 or more, or nothing")
+    return int(threads)
+
+
+def _check_offsets(offsets: Integers, rows: int) -> Integers:
+    bounds = np.ascontiguousarray(offsets, dtype=np.int64)
+    if bounds.ndim != 1 or not len(bounds) or bounds[0] != 0 or bounds[-1] != rows or (np.diff(bounds) < 0).any():
+        raise InputError(f"offsets do not divide {rows} rows", value=offsets, remedy="give them sorted, from 0 to n")
+    return bounds
+
+
+# -- one skyline -------------------------------------------------------------------------------------------------------
+
+
+def _one(values: Floats, threads: int, tuning: Tuning, mask: Booleans, counts: Integers) -> None:
+    n, d = values.shape
+    if n <= tuning.pairs:
+        small_runs(values, np.array([0, n]), n, mask, counts)
+    elif d == 1:
+        np.equal(values[:, 0], values.min(), out=mask)
+        counts[TESTS] += n
+    else:
+        threads = threads if n >= tuning.shared else 1
+        rows = _filter(values, threads, tuning, counts)
+        mask[:] = False
+        if d == 2:
+            _sweep(values, rows, mask, counts)
+        else:
+            _parts(values, rows, threads if len(rows) >= tuning.shared // 4 else 1, tuning, mask, counts)
+
+
+def _filter(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> Integers:
+    """The rows that no strong row dominates."""
+    n = len(values)
+    if n < tuning.filtered:
+        return np.arange(n)
+    sample = values[:: -(-n // tuning.sample)]
+    strong = choose_strong(sample, tuning.candidates, tuning.strong, tuning.least_gain)
+    if not len(strong):
+        return np.arange(n)
+    laid_out = lay_out(sample[strong])
+    kept = np.empty(n, dtype=np.int64)
+    bounds = np.linspace(0, n, threads + 1).astype(np.int64)
+    counted = np.zeros((threads, 1), dtype=np.int64)
+
+    def drop(part: int) -> Integers:
+        start, stop = bounds[part], bounds[part + 1]
+        size = drop_dominated(values, start, stop, laid_out, kept[start:stop], counted[part])
+        return kept[start : start + size]
+
+    parts = _each(drop, range(threads))
+    counts[TESTS] += counted.sum()
+    return parts[0] if threads == 1 else np.concatenate(parts)
+
+
+@dataclass
+class _Part:
+    """A share of the rows, and its skyline in Z-order: one row for all that are equal."""
+
+    rows: Integers
+    order: Integers
+    places: Integers
+    tree: Tree
+    kept: Floats
+    counts: Integers
+    dominated: Booleans
+
+    @property
+    def size(self) -> int:
+        return int(self.counts[SIZE])
+
+
+def _parts(values: Floats, rows: Integers, threads: int, tuning: Tuning, mask: Booleans, counts: Integers) -> None:
+    layout = choose_layout(values[rows[:: -(-len(rows) // tuning.sample)]])
+    # Every thread takes each so-manieth row, since neighbours in the input may be alike.
+    parts = _each(lambda part: _scan(values, rows[part::threads], layout), range(threads))
+    if threads > 1:
+        _each(lambda part: _ask_others(parts, part, layout), range(threads))
+    for part in parts:
+        alive = np.append(~part.dominated, False)
+        mask[part.rows[part.order]] = alive[part.places]
+        counts += part.counts
+
+
+def _scan(values: Floats, rows: Integers, layout: Layout) -> _Part:
+    rows = np.ascontiguousarray(rows)
+    codes, addresses = np.empty(len(rows), dtype=np.uint64), np.empty(len(rows), dtype=np.uint64)
+    spread = spread_table(layout.bits, len(layout.thresholds))
+    encode(values, rows, layout.thresholds, layout.bits, layout.width, spread, codes, addresses)
+    order = np.argsort(addresses)
+    order_ties(values, rows, order, addresses)
+    tree = empty_tree(len(rows), layout.guards)
+    kept = np.empty((len(rows), values.shape[1]))
+    places = np.empty(len(rows), dtype=np.int64)
+    counts = np.zeros(3, dtype=np.int64)
+    scan(values, rows, order, codes, layout.guards, layout.width, tree, kept, places, counts)
+    return _Part(rows, order, places, tree, kept, counts, np.zeros(counts[SIZE], dtype=np.bool_))
+
+
+def _ask_others(parts: Sequence[_Part], mine: int, layout: Layout) -> None:
+    part = parts[mine]
+    counts = np.zeros(3, dtype=np.int64)
+    for other in parts:
+        if other is not part:
+            counts[SIZE] = other.size
+            cross(part.kept, part.tree.codes, part.size, layout.guards, other.tree, other.kept, part.dominated, counts)
+    part.counts[:SIZE] += counts[:SIZE]
+
+
+def _each(work: Callable[[int], Any], parts: Sequence[int]) -> list[Any]:
+    """Do the work for every part, each in a thread of its own; compiled code and numpy's sort run side by side."""
+    if len(parts) == 1:
+        return [work(parts[0])]
+    with ThreadPoolExecutor(len(parts) - 1) as pool:
+        others = [pool.submit(work, part) for part in parts[1:]]
+        return [work(parts[0]), *(other.result() for other in others)]
+
+
+def _sweep(values: Floats, rows: Integers, mask: Booleans, counts: Integers) -> None:
+    first = values[rows, 0]
+    sweep_two(values, rows[np.argsort(first)], mask)
+    counts[TESTS] += len(rows)
+
+
+@njit(cache=True, nogil=True)
+def sweep_two(values: Floats, rows: Integers, mask: Booleans) -> None:
+    """The skyline of two columns; `rows` are in the order of the first. O(rows)."""
+    lowest = np.inf
+    start = 0
+    n = rows.shape[0]
+    while start < n:
+        first = values[rows[start], 0]
+        least = values[rows[start], 1]
+        stop = start + 1
+        while stop < n and values[rows[stop], 0] == first:
+            least = min(least, values[rows[stop], 1])
+            stop += 1
+        # Infinity beats nothing, but the first value of all is good whatever it is.
+        if start == 0 or least < lowest:
+            lowest = least
+            for i in range(start, stop):
+                mask[rows[i]] = values[rows[i], 1] == least
+        start = stop
+
+
+@njit(cache=True, nogil=True)
+def small_runs(values: Floats, offsets: Integers, most: int, mask: Booleans, counts: Integers) -> None:
+    """The skyline of every run of at most so many rows, pair by pair. O(sum of squares), and O(1) for longer runs."""
+    tests = 0
+    for run in range(offsets.shape[0] - 1):
+        start, stop = offsets[run], offsets[run + 1]
+        if stop - start > most:
+            continue
+        for i in range(start, stop):
+            mask[i] = True
+        for i in range(start, stop):
+            if not mask[i]:
+                continue
+            for j in range(i + 1, stop):
+                if mask[j]:
+                    tests += 1
+                    order = relation(values[i], values[j])
+                    if order < 0:
+                        mask[j] = False
+                    elif order > 0:
+                        mask[i] = False
+                        break
+    counts[0] += tests

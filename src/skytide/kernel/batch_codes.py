@@ -1,0 +1,204 @@
+"""A row as one 64-bit word: the code that lets one subtraction compare all columns of two rows.
+
+Each column is cut into levels at quantiles of a sample. A row's code holds its levels side by side, one field per
+column, the top bit of each field a guard that is 0. Where row a is at least as good as row b everywhere, its levels
+are at most those of b, so subtracting code a from code b with its guards set leaves every guard standing. The converse
+fails only within a level, and whole rows are compared there. Sixteen codes are tested at once.
+
+The same levels with their bits interleaved give the row's Z-address (Lee, Zheng, Li, Lee: Approaching the Skyline in Z
+Order, VLDB 2007), an order in which what dominates a row never follows it. Rows with equal addresses are ordered column
+by column. Where we differ: the addresses come from quantiles, not from the bits of integer coordinates, so the scale
+and the skew of a column do not matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from skytide.kernel.dominance import precedes
+from skytide.model import Floats, Integers
+
+Codes = npt.NDArray[np.uint64]
+
+LANES = 16
+"""How many codes one test compares."""
+_MOST_BITS = 8
+"""Bits per level at most: more levels cost more steps to find and separate few more rows."""
+_MOST_COLUMNS = 32
+"""Columns in a code at most: a field is two bits wide there, and the further columns are left to the rows."""
+
+
+class Layout(NamedTuple):
+    """How the levels of the first columns lie in a code."""
+
+    width: int
+    bits: int
+    guards: np.uint64
+    thresholds: Floats
+    """(columns, 2^bits - 1): a value's level is how many of its column's thresholds lie below it."""
+
+
+def choose_layout(sample: Floats) -> Layout:
+    """Fields and thresholds for rows like those of the sample. O(sample log sample)."""
+    columns = min(sample.shape[1], _MOST_COLUMNS)
+    width = 64 // columns
+    bits = min(width - 1, _MOST_BITS)
+    guards = sum(1 << (column * width + width - 1) for column in range(columns))
+    levels = 1 << bits
+    places = np.arange(1, levels) * len(sample) // levels
+    thresholds = np.sort(sample[:, :columns].T, axis=1)[:, places]
+    return Layout(width, bits, np.uint64(guards), np.ascontiguousarray(thresholds))
+
+
+def spread_table(bits: int, columns: int) -> Codes:
+    """For every level its bits with a stride of `columns`: the part of a Z-address that one column gives."""
+    levels = np.arange(1 << bits, dtype=np.uint64)
+    table = np.zeros(1 << bits, dtype=np.uint64)
+    for bit in range(bits):
+        table |= ((levels >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * columns)
+    return table
+
+
+@njit(cache=True, nogil=True)
+def encode(
+    values: Floats,
+    rows: Integers,
+    thresholds: Floats,
+    bits: int,
+    width: int,
+    spread: Codes,
+    codes: Codes,
+    addresses: Codes,
+) -> None:
+    """The codes and the Z-addresses of some rows. O(rows * columns * bits)."""
+    columns = thresholds.shape[0]
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        code = np.uint64(0)
+        address = np.uint64(0)
+        for k in range(columns):
+            value = values[row, k]
+            level = 0
+            step = 1 << (bits - 1)
+            while step > 0:
+                # No branch: which way a value goes cannot be foretold.
+                level += step * int(thresholds[k, level + step - 1] < value)
+                step >>= 1
+            code |= np.uint64(level) << np.uint64(k * width)
+            address |= spread[level] << np.uint64(columns - 1 - k)
+        codes[i] = code
+        addresses[i] = address
+
+
+@njit(cache=True, nogil=True)
+def order_ties(values: Floats, rows: Integers, order: Integers, addresses: Codes) -> None:
+    """Put rows with equal Z-addresses in the order of their values, in place; equal rows become neighbours.
+
+    `order` sorts the addresses. O(ties * log ties) comparisons, by heapsort, so that no input is quadratic.
+    """
+    n = order.shape[0]
+    start = 0
+    while start < n:
+        stop = start + 1
+        address = addresses[order[start]]
+        sorted_already = True
+        while stop < n and addresses[order[stop]] == address:
+            if precedes(values[rows[order[stop]]], values[rows[order[stop - 1]]]):
+                sorted_already = False
+            stop += 1
+        if not sorted_already:
+            size = stop - start
+            for root in range(size // 2 - 1, -1, -1):
+                _sift(values, rows, order, start, root, size)
+            for last in range(size - 1, 0, -1):
+                order[start], order[start + last] = order[start + last], order[start]
+                _sift(values, rows, order, start, 0, last)
+        start = stop
+
+
+@njit(cache=True)
+def _sift(values: Floats, rows: Integers, order: Integers, base: int, root: int, size: int) -> None:
+    while True:
+        child = 2 * root + 1
+        if child >= size:
+            return
+        if child + 1 < size and precedes(values[rows[order[base + child]]], values[rows[order[base + child + 1]]]):
+            child += 1
+        if not precedes(values[rows[order[base + root]]], values[rows[order[base + child]]]):
+            return
+        order[base + root], order[base + child] = order[base + child], order[base + root]
+        root = child
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def lower_corner(a: int, b: int, guards: int, width: int) -> int:
+    """Field by field the smaller level of two codes."""
+    above = ((a | guards) - b) & guards
+    fields = above - (above >> np.uint64(width - 1))
+    return (b & fields) | (a & ~fields)
+
+
+# numba has no vector types, and its loops do not yield one bit per lane; the few instructions below are written in
+# LLVM's own vectors, which every target has (wide registers where there are some, pairs of narrow ones elsewhere).
+
+
+def _load(context: Any, builder: Any, array_type: Any, array: Any, start: Any, vector: Any, align: int) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    pointer = builder.gep(data, [start])
+    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=align)
+
+
+def _splat(builder: Any, value: Any, lanes: int) -> Any:
+    single = builder.insert_element(
+        ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, ir.IntType(32)(0)
+    )
+    return builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
+
+
+@intrinsic
+def codes_at_most(typingctx: Any, codes: Any, start: Any, guarded: Any, guards: Any) -> Any:
+    """Bit i says that codes[start + i] is at most the code whose guards are set in `guarded`, in every field."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array, first, word, mask = args
+        vector = ir.VectorType(ir.IntType(64), LANES)
+        loaded = _load(context, builder, signature.args[0], array, first, vector, 8)
+        guard = _splat(builder, mask, LANES)
+        left = builder.and_(builder.sub(_splat(builder, word, LANES), loaded), guard)
+        bits = builder.bitcast(builder.icmp_unsigned("==", left, guard), ir.IntType(LANES))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(codes, types.int64, types.uint64, types.uint64), generate
+
+
+@intrinsic
+def lanes_at_most(typingctx: Any, values: Any, start: Any, value: Any) -> Any:
+    """Bit i says that values[start + i] <= value, for eight float64 values."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array, first, single = args
+        vector = ir.VectorType(ir.DoubleType(), 8)
+        loaded = _load(context, builder, signature.args[0], array, first, vector, 8)
+        bits = builder.bitcast(builder.fcmp_ordered("<=", loaded, _splat(builder, single, 8)), ir.IntType(8))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(values, types.int64, types.float64), generate
+
+
+@intrinsic
+def lowest_bit(typingctx: Any, word: Any) -> Any:
+    """The position of the lowest bit that is set; the word is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.uint64), generate
