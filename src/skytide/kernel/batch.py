@@ -22,8 +22,8 @@ from numba import njit
 from skytide.errors import InputError, OptionError
 from skytide.kernel.batch_codes import Codes, Layout, choose_layout, encode, order_ties, spread_table
 from skytide.kernel.batch_filter import choose_strong, drop_dominated, lay_out
-from skytide.kernel.batch_tree import SCREENS, SIZE, TESTS, Tree, cross, empty_tree, scan
-from skytide.kernel.dominance import relation
+from skytide.kernel.batch_tree import AHEAD, SCREENS, SIZE, TESTS, cross, empty_tree, row_codes, scan
+from skytide.kernel.dominance import relation_at
 from skytide.model import Booleans, Floats, Integers
 
 
@@ -34,13 +34,15 @@ class Tuning:
     pairs: int = 128
     """Up to so many rows are compared pair by pair."""
     filtered: int = 4096
-    """From so many rows on, a pass with strong rows comes first."""
-    sample: int = 2048
+    """From so many rows on, passes with strong rows come first."""
+    sample: int = 1024
     """So many rows are looked at to find the strong ones, and the quantiles of the columns."""
-    candidates: int = 128
-    strong: int = 64
-    least_gain: float = 0.004
-    """At most so many strong rows of so many candidates, each for at least this share of the sample."""
+    candidates: int = 64
+    strong: int = 16
+    least_gain: float = 0.01
+    """At most so many strong rows of so many candidates, each for at least this share of the rows left."""
+    least_share: float = 0.15
+    """A pass is made when it would drop at least this share of the rows."""
     shared: int = 20_000
     """From so many rows on, threads share the work."""
 
@@ -128,51 +130,64 @@ def _one(values: Floats, threads: int, tuning: Tuning, mask: Booleans, counts: I
     n, d = values.shape
     if n <= tuning.pairs:
         small_runs(values, np.array([0, n]), n, mask, counts)
-    elif d == 1:
+        return
+    if d == 1:
         np.equal(values[:, 0], values.min(), out=mask)
         counts[TESTS] += n
+        return
+    left, rows = _filter(values, threads, tuning, counts)
+    if d == 2:
+        inside = np.zeros(len(left), dtype=np.bool_)
+        sweep_two(left, np.argsort(left[:, 0]), inside)
+        counts[TESTS] += len(left)
     else:
-        threads = threads if n >= tuning.shared else 1
-        rows = _filter(values, threads, tuning, counts)
+        inside = _parts(left, threads if len(left) >= tuning.shared else 1, tuning, counts)
+    if rows is None:
+        mask[:] = inside
+    else:
         mask[:] = False
-        if d == 2:
-            _sweep(values, rows, mask, counts)
-        else:
-            _parts(values, rows, threads if len(rows) >= tuning.shared // 4 else 1, tuning, mask, counts)
+        mask[rows] = inside
 
 
-def _filter(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> Integers:
-    """The rows that no strong row dominates."""
-    n = len(values)
-    if n < tuning.filtered:
-        return np.arange(n)
-    sample = values[:: -(-n // tuning.sample)]
-    strong = choose_strong(sample, tuning.candidates, tuning.strong, tuning.least_gain)
-    if not len(strong):
-        return np.arange(n)
-    laid_out = lay_out(sample[strong])
-    kept = np.empty(n, dtype=np.int64)
-    bounds = np.linspace(0, n, threads + 1).astype(np.int64)
+def _filter(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> tuple[Floats, Integers | None]:
+    """What no strong row dominates: these rows, and their positions (None where all are left)."""
+    rows: Integers | None = None
+    while len(values) >= tuning.filtered:
+        sample = values[:: -(-len(values) // tuning.sample)]
+        strong, share = choose_strong(sample, tuning.candidates, tuning.strong, tuning.least_gain)
+        if share < tuning.least_share:
+            break
+        values, kept = _drop(values, lay_out(sample[strong]), threads if len(values) >= tuning.shared else 1, counts)
+        rows = kept if rows is None else rows[kept]
+    return values, rows
+
+
+def _drop(values: Floats, strong: Floats, threads: int, counts: Integers) -> tuple[Floats, Integers]:
+    bounds = np.linspace(0, len(values), threads + 1).astype(np.int64)
+    room = np.empty(len(values), dtype=np.int64)
     counted = np.zeros((threads, 1), dtype=np.int64)
 
-    def drop(part: int) -> Integers:
+    def drop(part: int) -> tuple[Floats, Integers]:
         start, stop = bounds[part], bounds[part + 1]
-        size = drop_dominated(values, start, stop, laid_out, kept[start:stop], counted[part])
-        return kept[start : start + size]
+        size = drop_dominated(values, start, stop, strong, room[start:stop], counted[part])
+        kept = room[start : start + size]
+        return values[kept], kept
 
     parts = _each(drop, range(threads))
     counts[TESTS] += counted.sum()
-    return parts[0] if threads == 1 else np.concatenate(parts)
+    if threads == 1:
+        left, kept = parts[0]
+        return left, kept
+    return np.concatenate([left for left, _ in parts]), np.concatenate([kept for _, kept in parts])
 
 
 @dataclass
 class _Part:
     """A share of the rows, and its skyline in Z-order: one row for all that are equal."""
 
-    rows: Integers
     order: Integers
     places: Integers
-    tree: Tree
+    tree: Codes
     kept: Floats
     counts: Integers
     dominated: Booleans
@@ -182,40 +197,44 @@ class _Part:
         return int(self.counts[SIZE])
 
 
-def _parts(values: Floats, rows: Integers, threads: int, tuning: Tuning, mask: Booleans, counts: Integers) -> None:
-    layout = choose_layout(values[rows[:: -(-len(rows) // tuning.sample)]])
+def _parts(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> Booleans:
+    layout = choose_layout(values[:: -(-len(values) // tuning.sample)])
     # Every thread takes each so-manieth row, since neighbours in the input may be alike.
-    parts = _each(lambda part: _scan(values, rows[part::threads], layout), range(threads))
+    parts = _each(lambda part: _scan(values, part, threads, layout), range(threads))
     if threads > 1:
         _each(lambda part: _ask_others(parts, part, layout), range(threads))
-    for part in parts:
+    inside = np.empty(len(values), dtype=np.bool_)
+    for first, part in enumerate(parts):
         alive = np.append(~part.dominated, False)
-        mask[part.rows[part.order]] = alive[part.places]
+        inside[first::threads][part.order] = alive[part.places]
         counts += part.counts
+    return inside
 
 
-def _scan(values: Floats, rows: Integers, layout: Layout) -> _Part:
-    rows = np.ascontiguousarray(rows)
-    codes, addresses = np.empty(len(rows), dtype=np.uint64), np.empty(len(rows), dtype=np.uint64)
+def _scan(values: Floats, first: int, step: int, layout: Layout) -> _Part:
+    size = -(-(len(values) - first) // step)
+    codes, addresses = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint64)
     spread = spread_table(layout.bits, len(layout.thresholds))
-    encode(values, rows, layout.thresholds, layout.bits, layout.width, spread, codes, addresses)
+    encode(values, first, step, layout.thresholds, layout.bits, layout.width, spread, codes, addresses)
     order = np.argsort(addresses)
-    order_ties(values, rows, order, addresses)
-    tree = empty_tree(len(rows), layout.guards)
-    kept = np.empty((len(rows), values.shape[1]))
-    places = np.empty(len(rows), dtype=np.int64)
+    order_ties(values, first, step, order, addresses)
+    tree = empty_tree(size, layout.guards)
+    kept = np.empty((size, values.shape[1]))
+    places = np.empty(size, dtype=np.int64)
     counts = np.zeros(3, dtype=np.int64)
-    scan(values, rows, order, codes, layout.guards, layout.width, tree, kept, places, counts)
-    return _Part(rows, order, places, tree, kept, counts, np.zeros(counts[SIZE], dtype=np.bool_))
+    batch, words = np.empty((AHEAD + 1, values.shape[1])), np.empty(AHEAD + 1, dtype=np.uint64)
+    scan(values, first, step, order, codes, layout.guards, layout.width, tree, kept, batch, words, places, counts)
+    return _Part(order, places, tree, kept, counts, np.zeros(counts[SIZE], dtype=np.bool_))
 
 
 def _ask_others(parts: Sequence[_Part], mine: int, layout: Layout) -> None:
     part = parts[mine]
     counts = np.zeros(3, dtype=np.int64)
+    codes = row_codes(part.tree, len(part.kept))
     for other in parts:
         if other is not part:
             counts[SIZE] = other.size
-            cross(part.kept, part.tree.codes, part.size, layout.guards, other.tree, other.kept, part.dominated, counts)
+            cross(part.kept, codes, part.size, layout.guards, other.tree, other.kept, part.dominated, counts)
     part.counts[:SIZE] += counts[:SIZE]
 
 
@@ -226,12 +245,6 @@ def _each(work: Callable[[int], Any], parts: Sequence[int]) -> list[Any]:
     with ThreadPoolExecutor(len(parts) - 1) as pool:
         others = [pool.submit(work, part) for part in parts[1:]]
         return [work(parts[0]), *(other.result() for other in others)]
-
-
-def _sweep(values: Floats, rows: Integers, mask: Booleans, counts: Integers) -> None:
-    first = values[rows, 0]
-    sweep_two(values, rows[np.argsort(first)], mask)
-    counts[TESTS] += len(rows)
 
 
 @njit(cache=True, nogil=True)
@@ -271,7 +284,7 @@ def small_runs(values: Floats, offsets: Integers, most: int, mask: Booleans, cou
             for j in range(i + 1, stop):
                 if mask[j]:
                     tests += 1
-                    order = relation(values[i], values[j])
+                    order = relation_at(values, i, values, j)
                     if order < 0:
                         mask[j] = False
                     elif order > 0:

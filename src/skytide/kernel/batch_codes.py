@@ -21,14 +21,14 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from skytide.kernel.dominance import precedes
+from skytide.kernel.dominance import precedes_at
 from skytide.model import Floats, Integers
 
 Codes = npt.NDArray[np.uint64]
 
 LANES = 16
 """How many codes one test compares."""
-_MOST_BITS = 8
+MOST_BITS = 8
 """Bits per level at most: more levels cost more steps to find and separate few more rows."""
 _MOST_COLUMNS = 32
 """Columns in a code at most: a field is two bits wide there, and the further columns are left to the rows."""
@@ -41,19 +41,21 @@ class Layout(NamedTuple):
     bits: int
     guards: np.uint64
     thresholds: Floats
-    """(columns, 2^bits - 1): a value's level is how many of its column's thresholds lie below it."""
+    """For every column 255 quantiles; a value's level is how many of them lie below it, less the lowest bits."""
 
 
 def choose_layout(sample: Floats) -> Layout:
     """Fields and thresholds for rows like those of the sample. O(sample log sample)."""
     columns = min(sample.shape[1], _MOST_COLUMNS)
     width = 64 // columns
-    bits = min(width - 1, _MOST_BITS)
+    bits = min(width - 1, MOST_BITS)
     guards = sum(1 << (column * width + width - 1) for column in range(columns))
-    levels = 1 << bits
-    places = np.arange(1, levels) * len(sample) // levels
-    thresholds = np.sort(sample[:, :columns].T, axis=1)[:, places]
-    return Layout(width, bits, np.uint64(guards), np.ascontiguousarray(thresholds))
+    quantiles = np.sort(sample[:, :columns].T, axis=1)[:, np.arange(256) * len(sample) // 256]
+    # Every sixteenth quantile first, then the fifteen between them: two steps find a level. Infinity is below nothing.
+    thresholds = np.full((columns, 17, LANES), np.inf)
+    thresholds[:, 0, :15] = quantiles[:, 16::16]
+    thresholds[:, 1:, :15] = quantiles.reshape(columns, 16, 16)[:, :, 1:]
+    return Layout(width, bits, np.uint64(guards), thresholds.reshape(columns, -1))
 
 
 def spread_table(bits: int, columns: int) -> Codes:
@@ -68,7 +70,8 @@ def spread_table(bits: int, columns: int) -> Codes:
 @njit(cache=True, nogil=True)
 def encode(
     values: Floats,
-    rows: Integers,
+    first: int,
+    step: int,
     thresholds: Floats,
     bits: int,
     width: int,
@@ -76,20 +79,19 @@ def encode(
     codes: Codes,
     addresses: Codes,
 ) -> None:
-    """The codes and the Z-addresses of some rows. O(rows * columns * bits)."""
+    """The codes and the Z-addresses of the rows first, first + step, ... O(rows * columns)."""
     columns = thresholds.shape[0]
-    for i in range(rows.shape[0]):
-        row = rows[i]
+    size = thresholds.shape[1]
+    flat = thresholds.reshape(-1)
+    surplus = MOST_BITS - bits
+    for i in range(codes.shape[0]):
+        row = first + i * step
         code = np.uint64(0)
         address = np.uint64(0)
         for k in range(columns):
-            value = values[row, k]
-            level = 0
-            step = 1 << (bits - 1)
-            while step > 0:
-                # No branch: which way a value goes cannot be foretold.
-                level += step * int(thresholds[k, level + step - 1] < value)
-                step >>= 1
+            coarse = count_below(flat, k * size, values[row, k])
+            level = coarse * LANES + count_below(flat, k * size + LANES + coarse * LANES, values[row, k])
+            level >>= surplus
             code |= np.uint64(level) << np.uint64(k * width)
             address |= spread[level] << np.uint64(columns - 1 - k)
         codes[i] = code
@@ -97,7 +99,7 @@ def encode(
 
 
 @njit(cache=True, nogil=True)
-def order_ties(values: Floats, rows: Integers, order: Integers, addresses: Codes) -> None:
+def order_ties(values: Floats, first: int, step: int, order: Integers, addresses: Codes) -> None:
     """Put rows with equal Z-addresses in the order of their values, in place; equal rows become neighbours.
 
     `order` sorts the addresses. O(ties * log ties) comparisons, by heapsort, so that no input is quadratic.
@@ -107,30 +109,31 @@ def order_ties(values: Floats, rows: Integers, order: Integers, addresses: Codes
     while start < n:
         stop = start + 1
         address = addresses[order[start]]
-        sorted_already = True
+        in_order = True
         while stop < n and addresses[order[stop]] == address:
-            if precedes(values[rows[order[stop]]], values[rows[order[stop - 1]]]):
-                sorted_already = False
+            if precedes_at(values, first + order[stop] * step, values, first + order[stop - 1] * step):
+                in_order = False
             stop += 1
-        if not sorted_already:
+        if not in_order:
             size = stop - start
             for root in range(size // 2 - 1, -1, -1):
-                _sift(values, rows, order, start, root, size)
+                _sift(values, first, step, order, start, root, size)
             for last in range(size - 1, 0, -1):
                 order[start], order[start + last] = order[start + last], order[start]
-                _sift(values, rows, order, start, 0, last)
+                _sift(values, first, step, order, start, 0, last)
         start = stop
 
 
 @njit(cache=True)
-def _sift(values: Floats, rows: Integers, order: Integers, base: int, root: int, size: int) -> None:
+def _sift(values: Floats, first: int, step: int, order: Integers, base: int, root: int, size: int) -> None:
     while True:
         child = 2 * root + 1
         if child >= size:
             return
-        if child + 1 < size and precedes(values[rows[order[base + child]]], values[rows[order[base + child + 1]]]):
+        left, right = order[base + child], order[base + min(child + 1, size - 1)]
+        if precedes_at(values, first + left * step, values, first + right * step):
             child += 1
-        if not precedes(values[rows[order[base + root]]], values[rows[order[base + child]]]):
+        if not precedes_at(values, first + order[base + root] * step, values, first + order[base + child] * step):
             return
         order[base + root], order[base + child] = order[base + child], order[base + root]
         root = child
@@ -139,8 +142,8 @@ def _sift(values: Floats, rows: Integers, order: Integers, base: int, root: int,
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def lower_corner(a: int, b: int, guards: int, width: int) -> int:
+@njit(cache=True, forceinline=True, _nrt=False)
+def lower_corner(a: np.uint64, b: np.uint64, guards: np.uint64, width: int) -> np.uint64:
     """Field by field the smaller level of two codes."""
     above = ((a | guards) - b) & guards
     fields = above - (above >> np.uint64(width - 1))
@@ -192,6 +195,20 @@ def lanes_at_most(typingctx: Any, values: Any, start: Any, value: Any) -> Any:
         return builder.zext(bits, ir.IntType(64))
 
     return types.uint64(values, types.int64, types.float64), generate
+
+
+@intrinsic
+def count_below(typingctx: Any, values: Any, start: Any, value: Any) -> Any:
+    """How many of the sixteen float64 values from `start` on are less than the value."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array, first, single = args
+        vector = ir.VectorType(ir.DoubleType(), LANES)
+        loaded = _load(context, builder, signature.args[0], array, first, vector, 8)
+        bits = builder.bitcast(builder.fcmp_ordered("<", loaded, _splat(builder, single, LANES)), ir.IntType(LANES))
+        return builder.ctpop(builder.zext(bits, ir.IntType(64)))
+
+    return types.int64(values, types.int64, types.float64), generate
 
 
 @intrinsic

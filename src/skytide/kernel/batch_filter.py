@@ -3,7 +3,8 @@
 A sample shows which rows dominate most. They are chosen greedily, each for the sample rows that the ones before it
 leave, so that the pass does not depend on the scale of the columns, as sums of coordinates do (the filter of SFS and of
 Hybrid's pre-filter, Chester et al., ICDE 2015). On correlated data little is left after it, on anti-correlated data of
-many columns it drops little, and the sample says so before the pass is made.
+many columns it drops little, and the sample says so before the pass is made. Passes repeat while they pay: a sample of
+what one pass leaves holds stronger rows than a sample of everything.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ import numpy as np
 from numba import njit
 
 from skytide.kernel.batch_codes import lanes_at_most, lowest_bit
-from skytide.kernel.dominance import dominates, equal
-from skytide.model import Booleans, Floats, Integers
+from skytide.kernel.dominance import dominates_at
+from skytide.model import Floats, Integers
 
 GROUP = 8
 """Strong rows are compared in groups of so many at once."""
 
 
-def choose_strong(sample: Floats, candidates: int, most: int, least_gain: float) -> Integers:
-    """The rows of the sample, strongest first, that together dominate most of it; none where that is not worth a pass.
+def choose_strong(sample: Floats, candidates: int, most: int, least_gain: float) -> tuple[Integers, float]:
+    """The rows of the sample, strongest first, that together dominate most of it, and the share that they dominate.
 
     `candidates` rows are looked at, at most `most` are taken, and each must dominate at least the share `least_gain` of
-    the sample that none before it dominates. O(sample * (d log sample + candidates)).
+    what those before it leave. O(sample * (d log sample + candidates)).
     """
     size = len(sample)
     # The share of the sample that a row would dominate if the columns were independent, as a logarithm.
@@ -31,21 +32,23 @@ def choose_strong(sample: Floats, candidates: int, most: int, least_gain: float)
     for column in sample.T:
         promise += np.log1p(-np.searchsorted(np.sort(column), column) / (size + 1.0))
     best = np.argsort(-promise, kind="stable")[:candidates]
-    return greedy_cover(sample, best, most, max(1, int(least_gain * size)))
+    chosen, left = greedy_cover(np.ascontiguousarray(sample), best, most, least_gain)
+    return chosen, 1.0 - left / size
 
 
 @njit(cache=True)
-def greedy_cover(sample: Floats, candidates: Integers, most: int, least: int) -> Integers:
-    """Greedily the candidates that dominate at least `least` further rows of the sample each."""
+def greedy_cover(sample: Floats, candidates: Integers, most: int, least_gain: float) -> tuple[Integers, int]:
+    """Greedily the candidates that dominate enough of the sample rows left, and how many rows are left in the end."""
     count, size = candidates.shape[0], sample.shape[0]
-    covers = np.empty((count, size), dtype=np.bool_)
+    covers = np.empty((count, size), dtype=np.uint8)
     for i in range(count):
         for j in range(size):
-            covers[i, j] = dominates(sample[candidates[i]], sample[j])
-    left = np.ones(size, dtype=np.bool_)
+            covers[i, j] = dominates_at(sample, candidates[i], sample, j)
+    left = np.ones(size, dtype=np.uint8)
+    remaining = size
     chosen = np.empty(min(most, count), dtype=np.int64)
     for taken in range(chosen.shape[0]):
-        best, best_gain = -1, least - 1
+        best, best_gain = -1, max(1, int(least_gain * remaining))
         for i in range(count):
             gain = 0
             for j in range(size):
@@ -53,11 +56,12 @@ def greedy_cover(sample: Floats, candidates: Integers, most: int, least: int) ->
             if gain > best_gain:
                 best, best_gain = i, gain
         if best < 0:
-            return chosen[:taken]
+            return chosen[:taken], remaining
         chosen[taken] = candidates[best]
+        remaining -= best_gain
         for j in range(size):
-            left[j] &= not covers[best, j]
-    return chosen
+            left[j] &= 1 - covers[best, j]
+    return chosen, remaining
 
 
 def lay_out(strong: Floats) -> Floats:
