@@ -41,7 +41,7 @@ def test_rows_lie_in_the_unit_cube(kind: str, d: int) -> None:
     assert rows.min() >= 0 and rows.max() <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(kinds, st.integers(0, 2 * BLOCK + 9), st.integers(1, 3), st.integers(1, 2 * BLOCK), st.integers(0, 5))
 def test_chunks_of_any_size_give_the_same_rows(kind: str, n: int, d: int, size: int, seed: int) -> None:
     size = max(size, n // 40 + 1)
@@ -50,7 +50,7 @@ def test_chunks_of_any_size_give_the_same_rows(kind: str, n: int, d: int, size: 
     assert np.array_equal(np.concatenate([np.empty((0, d)), *parts]), generate(kind, n, d, seed))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(kinds, st.integers(0, BLOCK + 99), st.integers(0, BLOCK + 99), st.integers(1, 3))
 def test_a_stream_read_from_a_position_continues_the_same_rows(kind: str, start: int, n: int, d: int) -> None:
     whole = generate(kind, start + n, d, seed=4)

@@ -40,7 +40,7 @@ def test_the_steps_are_normal_with_deviation_one_half() -> None:
     assert second.values.std() == pytest.approx(0.5, rel=0.02) and abs(second.values.mean()) < 0.02
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 20), st.integers(1, 3), st.integers(0, 6), st.integers(0, 3), st.sampled_from([0.0, 0.3, 1.0]))
 def test_added_steps_lead_to_the_same_positions_as_set_ones(
     objects: int, d: int, snapshots: int, seed: int, share: float
@@ -69,7 +69,7 @@ def test_jitter_stays_uniform_around_the_rows_of_the_generator() -> None:
     assert not np.array_equal(steps[0], steps[1])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 60), st.integers(0, 3), st.sampled_from([0.0, 0.1, 1.0]))
 def test_each_update_of_a_fragment_moves_its_last_local_vector_within_the_bound(
     objects: int, sites: int, updates: int, seed: int, change: float

@@ -1,0 +1,175 @@
+"""The f-skyline of objects in fragments over sites (papa14), by definition.
+
+A local vector is a mapping of column names to numbers. A function speaks of the averages over the object's sites. The
+mean of a column is its correctly rounded sum divided by the number of sites, so that no order of sites matters. The
+formulas below are exact in their order of operations too: where two objects tie, the last bit decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from skytide.errors import InputError
+from skytide.model import Change
+from skytide.reference.batch import skyline, worst_for_missing
+from skytide.reference.window import closed, differences
+
+Local = Mapping[str, float]
+
+
+def rounded_sum(values: Sequence[float]) -> float:
+    """The sum as if computed exactly and rounded once; infinite beyond the largest float, NaN where infinities meet.
+
+    >>> rounded_sum([1e308, 1e308, -1e308]), rounded_sum([1e308, 1e308]), rounded_sum([0.1] * 10)
+    (1e+308, inf, 1.0)
+    """
+    endless = [value for value in values if math.isinf(value) or math.isnan(value)]
+    if endless:
+        return sum(endless)
+    total = sum(Fraction(value) for value in values)
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+class Averages:
+    """An object's averages over its sites."""
+
+    def __init__(self, vectors: Sequence[Local]) -> None:
+        self.vectors = vectors
+
+    def mean(self, name: str) -> float:
+        """The mean of a column."""
+        return rounded_sum([vector[name] for vector in self.vectors]) / len(self.vectors)
+
+    def mean_square(self, name: str) -> float:
+        """The mean of a column's squares, which the sites compute: they ship (x, x²)."""
+        return rounded_sum([vector[name] * vector[name] for vector in self.vectors]) / len(self.vectors)
+
+
+Function = Callable[[Averages], float]
+
+
+def column(name: str) -> Function:
+    """The mean of a column."""
+    return lambda averages: averages.mean(name)
+
+
+def norm(*names: str) -> Function:
+    """The Euclidean norm of the means: sqrt(a² + b² + ...), summed from left to right."""
+    return lambda averages: math.sqrt(sum(averages.mean(name) * averages.mean(name) for name in names))
+
+
+def distance(a: str, b: str, c: str, d: str) -> Function:
+    """The distance of the means of (a, b) and (c, d): sqrt((a - c)² + (b - d)²)."""
+
+    def value(averages: Averages) -> float:
+        first = averages.mean(a) - averages.mean(c)
+        second = averages.mean(b) - averages.mean(d)
+        return math.sqrt(first * first + second * second)
+
+    return value
+
+
+def variance(name: str) -> Function:
+    """The population variance over the sites: the mean of the squares less the square of the mean.
+
+    >>> variance("x")(Averages([{"x": 1.0}, {"x": 3.0}]))
+    1.0
+    """
+    return lambda averages: averages.mean_square(name) - averages.mean(name) * averages.mean(name)
+
+
+def functional_skyline(
+    objects: Mapping[Any, Sequence[Local]],
+    functions: Sequence[Function],
+    *,
+    signs: Sequence[int] | None = None,
+    nulls: str = "error",
+) -> set[Any]:
+    """The ids of the objects, each given by its local vectors, that no object f-dominates. O(objects² · functions).
+
+    A function value that is not a number is missing and follows the policy; with `drop` the object does not compete.
+    """
+    names, values = [], []
+    for one, vectors in objects.items():
+        averages = Averages(vectors)
+        found = [function(averages) for function in functions]
+        if any(math.isnan(value) for value in found):
+            if nulls == "error":
+                raise InputError("a function has no value", value=one, remedy="choose the policy drop or worst")
+            if nulls == "drop":
+                continue
+        names.append(one)
+        values.append([sign * value for sign, value in zip(signs or [1] * len(found), found, strict=True)])
+    return {names[position] for position in skyline(worst_for_missing(values))}
+
+
+def fragment_answers(
+    times: Sequence[Any],
+    sites: Sequence[Any],
+    ids: Sequence[Any],
+    vectors: Sequence[Mapping[str, float | None]],
+    functions: Sequence[Function],
+    *,
+    signs: Sequence[int] | None = None,
+    nulls: str = "error",
+) -> list[tuple[Any, set[Any]]]:
+    """The f-skyline's ids after each distinct time, in order; rows of one time are applied in input order.
+
+    A row is the new local vector of one object at one site. A site counts for an object from its first row on, until a
+    row with empty values takes it out; an object without sites is gone. A row with some values empty follows the
+    policy; with `worst`, averages over a missing value are missing.
+    """
+    local: dict[Any, dict[Any, Local]] = {}
+    answers = []
+    for time in sorted(set(times)):
+        for position in [position for position, own in enumerate(times) if own == time]:
+            one, site = ids[position], sites[position]
+            empty = [value is None or value != value for value in vectors[position].values()]
+            if all(empty):
+                local.get(one, {}).pop(site, None)
+            elif any(empty) and nulls == "error":
+                raise InputError("a value is missing", value=one, remedy="choose the policy drop or worst")
+            elif not any(empty) or nulls == "worst":
+                vector = {name: math.nan if value is None else value for name, value in vectors[position].items()}
+                local.setdefault(one, {})[site] = vector
+        objects = {one: list(at_sites.values()) for one, at_sites in local.items() if at_sites}
+        answers.append((time, functional_skyline(objects, functions, signs=signs, nulls=nulls)))
+    return answers
+
+
+def fragment_changes(
+    times: Sequence[Any],
+    sites: Sequence[Any],
+    ids: Sequence[Any],
+    vectors: Sequence[Mapping[str, float | None]],
+    functions: Sequence[Function],
+    *,
+    signs: Sequence[int] | None = None,
+    nulls: str = "error",
+    until: Any = None,
+    lateness: Any = 0,
+    close_last: bool = True,
+) -> list[Change]:
+    """The change stream of the f-skyline, up to the last closed time.
+
+    >>> rows = [{"x": 4.0}, {"x": 2.0}, {"x": 0.0}, {"x": None}]
+    >>> for change in fragment_changes([1, 1, 2, 3], ["s", "s", "t", "t"], "abaa", rows, [column("x")]):
+    ...     print(*change)
+    1 + b
+    2 + a
+    3 - a
+    """
+    answers = fragment_answers(times, sites, ids, vectors, functions, signs=signs, nulls=nulls)
+    return differences(
+        [
+            (at, answer)
+            for at, answer in answers
+            if closed(at, times, until=until, lateness=lateness, close_last=close_last)
+        ]
+    )
