@@ -16,7 +16,7 @@ _HOMES = {
     "Ledger": "skytide.model",
     "Preference": "skytide.model",
     "SkytideError": "skytide.errors",
-    "SlidingWindow": "skytide.monitors.sliding",
+    "SlidingWindow": "skytide.monitors.sliding.window",
     "Window": "skytide.model",
     "skyline": "skytide.batch",
 }
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from skytide.batch import skyline
     from skytide.errors import SkytideError
     from skytide.model import Change, Changes, Ledger, Preference, Window
+    from skytide.monitors.sliding.window import SlidingWindow
 
-__all__ = ["Change", "Changes", "Ledger", "Preference", "SkytideError", "Window", "skyline"]
+__all__ = ["Change", "Changes", "Ledger", "Preference", "SkytideError", "SlidingWindow", "Window", "skyline"]
 
 
 def __getattr__(name: str) -> Any:

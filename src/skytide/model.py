@@ -177,6 +177,14 @@ class Changes:
     times: npt.NDArray[Any]
     signs: npt.NDArray[np.int8]
     ids: npt.NDArray[Any]
+    late: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Positions of the rows of the call that came too late and were not taken."""
+    bad: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Positions of the rows of the call that the missing-value policy left out."""
+
+    def beside(self, late: Integers, bad: Integers) -> Changes:
+        """The same changes, together with the rows of the call that were not taken."""
+        return Changes(self.times, self.signs, self.ids, late, bad)
 
     @classmethod
     def of(cls, times: npt.ArrayLike, signs: npt.ArrayLike, ids: npt.ArrayLike) -> Changes:

@@ -73,6 +73,26 @@ def _as_arrow(column: Any) -> Any:
     return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
 
 
+def as_array(column: Any) -> npt.NDArray[Any]:
+    """A single column of any library, or a list, as an array; timestamps with a zone become UTC, dates timestamps.
+
+    Whole numbers with missing values become floats with NaN, as in Arrow.
+    """
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        return column
+    try:
+        found = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
+    except (pa.ArrowException, TypeError):
+        return np.asarray(column, dtype=object)
+    if pa.types.is_date(found.type):
+        found = found.cast(pa.timestamp("s"))
+    if pa.types.is_null(found.type):
+        return np.full(len(found), np.nan)
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    return np.asarray(found.to_numpy(zero_copy_only=False))
+
+
 def row_count(table: pa.Table | npt.NDArray[Any]) -> int:
     """How many rows an opened table has."""
     return int(table.shape[0])
@@ -112,8 +132,17 @@ def oriented(data: Table, preference: Preference, nulls: MissingPolicy = "error"
     return Oriented(values, None)
 
 
+def restored(values: Floats, preference: Preference, nulls: MissingPolicy = "error") -> Floats:
+    """Oriented values as they came in; NaN where the policy `worst` stood in for a missing value."""
+    if nulls == "worst":
+        with np.errstate(all="ignore"):
+            moved = np.where(values > _SEAM, np.nextafter(values, np.inf), values)
+        values = np.where(np.isposinf(values), np.nan, moved)
+    return values * preference.signs
+
+
 def _make_room(values: Floats) -> Floats:
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         return np.where(values > _SEAM, np.nextafter(values, -np.inf), values)
 
 

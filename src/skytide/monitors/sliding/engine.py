@@ -54,6 +54,10 @@ class Engine(Protocol):
         """Start afresh from retained rows as of `now` without emitting moves; some may have expired or be dominated."""
         ...
 
+    def next_event(self) -> int:
+        """No move happens before this instant unless rows arrive; the largest int64 where nothing is retained."""
+        ...
+
     def counters(self) -> dict[str, int]:
         """Work since the start, at least: dominance_tests, node_visits, and memory_bytes as of now."""
         ...

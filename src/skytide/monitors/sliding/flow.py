@@ -1,0 +1,242 @@
+"""How rows flow from a window's input to its engines: in arrival order, one engine per group, instants closed in time.
+
+`CountFlow` closes every row at once. `TimeFlow` holds rows back until their instant is closed, puts them in order, and
+wakes groups without new rows only when something of theirs expires.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from skytide.model import Floats, Integers
+from skytide.monitors.sliding.clock import HIGHEST, LOWEST, Clock
+from skytide.monitors.sliding.engine import Engine, Moves, Rows
+
+MakeEngine = Callable[[], Engine]
+
+
+class Arrivals(NamedTuple):
+    """Rows on their way to the engines: values, group codes, handles and, in time windows, arrival keys."""
+
+    values: Floats
+    codes: Integers
+    handles: Integers
+    keys: Integers
+
+    def pick(self, which: Integers | slice) -> Arrivals:
+        """Some of the rows, in the order asked for."""
+        return Arrivals(self.values[which], self.codes[which], self.handles[which], self.keys[which])
+
+    def join(self, later: Arrivals) -> Arrivals:
+        """These rows, then the later ones."""
+        if not len(self.handles):
+            return later
+        if not len(later.handles):
+            return self
+        return Arrivals(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
+
+    def by_group(self) -> Iterator[tuple[int, Arrivals]]:
+        """The rows of each group, groups in the order of their codes, rows in the order they have."""
+        if len(self.codes) and self.codes[0] == self.codes[-1] and (self.codes == self.codes[0]).all():
+            yield int(self.codes[0]), self
+            return
+        order = np.argsort(self.codes, kind="stable")
+        cuts = np.flatnonzero(np.diff(self.codes[order])) + 1
+        for part in np.split(order, cuts):
+            if len(part):
+                yield int(self.codes[part[0]]), self.pick(part)
+
+
+def no_arrivals(dimensions: int) -> Arrivals:
+    """No rows at all."""
+    empty = np.zeros(0, np.int64)
+    return Arrivals(np.zeros((0, dimensions)), empty, empty, empty)
+
+
+@dataclass
+class Flow:
+    """What the two flows share: the engines of the groups and what their work adds up to."""
+
+    dimensions: int
+    make: MakeEngine
+    engines: dict[int, Engine] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=lambda: {"entered": 0, "left": 0})
+
+    def engine(self, code: int) -> Engine:
+        """The engine of a group, made when its first row comes."""
+        if code not in self.engines:
+            self.engines[code] = self.make()
+        return self.engines[code]
+
+    def _count(self, moves: Moves) -> Moves:
+        entered = int(np.count_nonzero(moves.signs > 0))
+        self.work["entered"] += entered
+        self.work["left"] += len(moves.signs) - entered
+        return moves
+
+    def drop_engine(self, code: int) -> None:
+        """Forget a group that holds nothing; its work stays counted."""
+        for name, amount in self.engines.pop(code).counters().items():
+            if name != "memory_bytes":
+                self.work[name] = self.work.get(name, 0) + amount
+
+    def counters(self) -> dict[str, int]:
+        """Work of all groups since the start; memory as of now."""
+        total = {"dominance_tests": 0, "node_visits": 0, "memory_bytes": 0, **self.work}
+        for engine in self.engines.values():
+            for name, amount in engine.counters().items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+    def retained(self) -> dict[int, Rows]:
+        """The retained rows of every group."""
+        return {code: engine.retained() for code, engine in self.engines.items()}
+
+
+@dataclass
+class CountFlow(Flow):
+    """A count window: the i-th row of a group lives until row i + N of the group arrives; every row is an instant."""
+
+    length: int = 1
+    number: int = 0
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def take(self, rows: Arrivals) -> Moves:
+        """Take rows in order of arrival; times of the moves are arrival numbers over all groups."""
+        numbers = np.arange(self.number + 1, self.number + 1 + len(rows.handles), dtype=np.int64)
+        parts = []
+        for code, mine in rows._replace(keys=numbers).by_group():
+            before = self.counts.get(code, 0)
+            local = np.arange(before + 1, before + 1 + len(mine.handles), dtype=np.int64)
+            last = before + len(local)
+            moves = self.engine(code).run(Rows(mine.values, local, local + self.length, mine.handles), last)
+            self.counts[code] = last
+            parts.append(Moves(mine.keys[moves.times - before - 1], moves.signs, moves.handles))
+        self.number += len(numbers)
+        return self._count(_joined(parts))
+
+    def answer_rows(self) -> dict[int, Rows]:
+        """The rows among which the answer lies, by group, all alive."""
+        return self.retained()
+
+
+@dataclass
+class TimeFlow(Flow):
+    """A time window: rows wait until their instant is closed."""
+
+    clock: Clock = field(kw_only=True)
+    latest: int = LOWEST
+    """The latest time seen."""
+    closed: int = LOWEST
+    """The last closed instant."""
+    pending: Arrivals = field(init=False)
+    idle: list[int] = field(default_factory=list)
+    """Groups that hold nothing any more, since the list was last emptied."""
+    _wakes: list[tuple[int, int]] = field(default_factory=list)
+    _wake_of: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pending = no_arrivals(self.dimensions)
+
+    def late(self, keys: Integers) -> Integers:
+        """Positions of rows that come too late, judged row by row in the order in which they come."""
+        if not len(keys):
+            return np.zeros(0, np.int64)
+        seen = np.maximum.accumulate(np.concatenate(([self.latest], keys[:-1])))
+        return np.flatnonzero((keys <= self.closed) | self.clock.too_late(keys, seen))
+
+    def take(self, rows: Arrivals) -> Moves:
+        """Take rows that are not too late; what they close comes out."""
+        if not len(rows.keys):
+            return _joined([])
+        self.pending = self.pending.join(rows)
+        self.latest = max(self.latest, int(rows.keys.max()))
+        return self.close(self.clock.closed_by(self.latest))
+
+    def close(self, bound: int) -> Moves:
+        """Make every instant up to the bound final."""
+        if bound <= self.closed:
+            return _joined([])
+        due = self._release(bound)
+        parts = []
+        for code, mine in due.by_group():
+            rows = Rows(mine.values, mine.keys, self.clock.expiries(mine.keys), mine.handles)
+            parts.append(self._run(code, rows, bound))
+        while self._wakes and self._wakes[0][0] <= bound:
+            _, code = heapq.heappop(self._wakes)
+            if code in self.engines and self.engines[code].next_event() <= bound:
+                parts.append(self._run(code, _no_rows(self.dimensions), bound))
+        self.closed = bound
+        return self._count(_joined(parts))
+
+    def _release(self, bound: int) -> Arrivals:
+        """Take the pending rows up to the bound out of the buffer, in order of arrival."""
+        keys = self.pending.keys
+        if (keys[1:] < keys[:-1]).any():
+            self.pending = self.pending.pick(np.argsort(keys, kind="stable"))
+        cut = int(np.searchsorted(self.pending.keys, bound, side="right"))
+        due = self.pending.pick(slice(0, cut))
+        rest = self.pending.pick(slice(cut, None))
+        self.pending = Arrivals(*(part.copy() for part in rest))  # a view would keep the whole batch in memory
+        return due
+
+    def _run(self, code: int, rows: Rows, bound: int) -> Moves:
+        engine = self.engine(code)
+        moves = engine.run(rows, bound)
+        self.wake(code, engine.next_event())
+        return moves
+
+    def wake(self, code: int, at: int) -> None:
+        """See to it that the group is run when the instant `at` is closed, or is forgotten if nothing is to come."""
+        if at == HIGHEST:
+            self.drop_engine(code)
+            self._wake_of.pop(code, None)
+            self.idle.append(code)
+        elif self._wake_of.get(code) != at:
+            self._wake_of[code] = at
+            heapq.heappush(self._wakes, (at, code))
+
+    def answer_rows(self) -> dict[int, Rows]:
+        """The rows among which the answer as of the latest row lies, by group, all alive then."""
+        at = max(self.latest, self.closed)
+        found = self.retained()
+        for code, mine in self.pending.by_group():
+            waiting = Rows(mine.values, mine.keys, self.clock.expiries(mine.keys), mine.handles)
+            found[code] = _appended(found[code], waiting) if code in found else waiting
+        return {code: _alive(rows, at) for code, rows in found.items()}
+
+
+def _no_rows(dimensions: int) -> Rows:
+    empty = np.zeros(0, np.int64)
+    return Rows(np.zeros((0, dimensions)), empty, empty, empty)
+
+
+def _appended(rows: Rows, more: Rows) -> Rows:
+    return Rows(
+        np.concatenate((rows.values, more.values)),
+        np.concatenate((rows.arrivals, more.arrivals)),
+        np.concatenate((rows.expiries, more.expiries)),
+        np.concatenate((rows.handles, more.handles)),
+    )
+
+
+def _alive(rows: Rows, at: int) -> Rows:
+    lives = rows.expiries > at
+    return Rows(rows.values[lives], rows.arrivals[lives], rows.expiries[lives], rows.handles[lives])
+
+
+def _joined(parts: list[Moves]) -> Moves:
+    if len(parts) == 1:
+        return parts[0]
+    empty = np.zeros(0, np.int64)
+    parts = [*parts, Moves(empty, empty, empty)]
+    return Moves(
+        np.concatenate([part.times for part in parts]),
+        np.concatenate([part.signs for part in parts]),
+        np.concatenate([part.handles for part in parts]),
+    )

@@ -1,0 +1,126 @@
+"""Ids beside the engines' handles: which id a handle stands for, and which ids live rows have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skytide.errors import IdError
+from skytide.model import Integers
+from skytide.tables import as_array
+
+
+class Handles:
+    """Turns ids into int64 handles and back.
+
+    Row numbers and whole-number ids are their own handles and cost nothing. Other ids are numbered, and remembered for
+    as long as their rows are retained.
+    """
+
+    def __init__(self) -> None:
+        self.kind: str | None = None  # "number", "integer" or "other"
+        self.next = 1
+        self.known: dict[int, Hashable] = {}
+        self._sweep_at = 1024
+
+    def kind_of(self, ids: Any) -> tuple[str, npt.NDArray[Any]]:
+        """What kind of ids these are, as an array; the kind must stay the same."""
+        if ids is None:
+            kind, column = "number", np.zeros(0, np.int64)
+        else:
+            column = as_array(ids)
+            kind = "integer" if column.dtype.kind in "iu" and column.dtype != np.uint64 else "other"
+            if column.ndim != 1:
+                raise IdError("ids are one column", remedy="give one id per row")
+        if self.kind is not None and kind != self.kind:
+            raise IdError(
+                f"the window's ids are of the kind {self.kind!r}, these are of the kind {kind!r}",
+                remedy="give ids of one kind throughout, or none",
+            )
+        return kind, column
+
+    def take(self, kind: str, column: npt.NDArray[Any], total: int, kept: Integers | slice) -> Integers:
+        """Handles of the kept rows among `total` new rows; all of them are numbered."""
+        self.kind = kind
+        if kind == "integer":
+            return np.ascontiguousarray(column[kept], dtype=np.int64)
+        numbers = np.arange(self.next, self.next + total, dtype=np.int64)[kept]
+        self.next += total
+        if kind == "other":
+            self.known.update(zip(numbers.tolist(), column[kept].tolist(), strict=True))
+        return numbers
+
+    def ids(self, handles: Integers) -> npt.NDArray[Any]:
+        """The ids of handles."""
+        if self.kind != "other":
+            return handles
+        found = np.empty(len(handles), dtype=object)
+        found[:] = [self.known[handle] for handle in handles.tolist()]
+        return found
+
+    def sweep(self, needed: Callable[[], Iterable[int]]) -> None:
+        """Forget ids whose rows are gone, when what is known has doubled. Amortised O(1) per row."""
+        if len(self.known) > self._sweep_at:
+            self.known = {handle: self.known[handle] for handle in needed()}
+            self._sweep_at = max(1024, 2 * len(self.known))
+
+
+class LiveIds:
+    """The ids of live rows, to refuse a second live row with the same id. Memory follows the window, not the answer."""
+
+    def __init__(self) -> None:
+        self.arrivals: dict[Hashable, Any] = {}  # an arrival, or a list of arrivals where an id came again
+        self._sweep_at = 4096
+
+    def check(
+        self,
+        ids: list[Hashable],
+        arrivals: list[Any],
+        overlap: Callable[[Any, Any], bool],
+    ) -> None:
+        """Raise if a new row lives together with a live or new row of the same id; nothing is changed."""
+        try:
+            distinct = set(ids)
+        except TypeError:
+            raise IdError("an id is not hashable", remedy="use numbers or text as ids") from None
+        again = distinct & self.arrivals.keys()
+        if not again and len(distinct) == len(ids):
+            return
+        seen = {one: _listed(self.arrivals[one]) for one in again}
+        for one, arrival in zip(ids, arrivals, strict=True):
+            others = seen.setdefault(one, [])
+            if any(overlap(other, arrival) for other in others):
+                raise IdError(
+                    "is the id of two rows that live at the same time",
+                    value=one,
+                    remedy="use an id that is unique among live rows",
+                )
+            others.append(arrival)
+
+    def add(self, ids: list[Hashable], arrivals: list[Any], lives: Callable[[Any], bool]) -> None:
+        """Remember checked rows, and forget dead ones when what is known has doubled. Amortised O(1) per row."""
+        again = self.arrivals.keys() & set(ids)
+        if again or len(set(ids)) < len(ids):
+            for one, arrival in zip(ids, arrivals, strict=True):
+                known = self.arrivals.get(one)
+                self.arrivals[one] = arrival if known is None else [*_listed(known), arrival]
+        else:
+            self.arrivals.update(zip(ids, arrivals, strict=True))
+        if len(self.arrivals) > self._sweep_at:
+            self._sweep(lives)
+
+    def _sweep(self, lives: Callable[[Any], bool]) -> None:
+        kept = {}
+        for one, known in self.arrivals.items():
+            alive = [arrival for arrival in _listed(known) if lives(arrival)]
+            if alive:
+                kept[one] = alive[0] if len(alive) == 1 else alive
+        self.arrivals = kept
+        self._sweep_at = max(4096, 2 * len(kept))
+
+
+def _listed(known: Any) -> list[Any]:
+    return list(known) if isinstance(known, list) else [known]

@@ -1,0 +1,324 @@
+"""The sliding-window skyline: rows arrive, live for a while and expire; the changes of the skyline come out.
+
+After Tao and Papadias, "Maintaining Sliding Window Skylines on Data Streams", TKDE 2006. Where we differ: dominance
+needs one strictly better column, rows of one instant are taken together, rows may come out of order, and groups are
+independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skytide.errors import IdError, InputError, OptionError, WindowError
+from skytide.model import Changes, Integers, MissingPolicy, Preference, Window, check_missing_policy
+from skytide.monitors.sliding import stored
+from skytide.monitors.sliding.choice import maker
+from skytide.monitors.sliding.clock import Clock
+from skytide.monitors.sliding.engine import Moves
+from skytide.monitors.sliding.flow import Arrivals, CountFlow, TimeFlow
+from skytide.monitors.sliding.groups import Groups
+from skytide.monitors.sliding.ids import Handles, LiveIds
+from skytide.tables import Table, column_of, open_table, oriented, restored, row_count
+
+
+@dataclass(frozen=True)
+class Skyline:
+    """An answer: the rows' ids, their preference columns as they came in, their arrival times and groups."""
+
+    ids: npt.NDArray[Any]
+    values: npt.NDArray[np.float64]
+    times: npt.NDArray[Any]
+    groups: list[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.ids.tolist())
+
+
+class SlidingWindow:
+    """Keeps the skyline of the last `count` rows, or of the rows of the last `duration`, and says what changes.
+
+    `method` is `eager` (keeps only rows that can still enter the answer), `lazy` (does less per row, keeps the window) or
+    `auto`; `index` is `list`, `rtree` or `auto`. All give the same changes. `nulls` is the missing-value policy.
+    `lateness` is how far rows may come out of order in a time window. With `by` columns each group has its own window.
+
+    >>> window = SlidingWindow(Preference.columns(2), count=2)
+    >>> for change in window.extend(np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]])):
+    ...     print(*change)
+    1 + 1
+    2 + 2
+    3 - 1
+    3 + 3
+    >>> sorted(window.skyline())
+    [2, 3]
+    """
+
+    def __init__(
+        self,
+        preference: Preference,
+        *,
+        count: int | None = None,
+        duration: float | int | str | None = None,
+        lateness: float | int | str = 0,
+        method: str = "auto",
+        index: str = "auto",
+        nulls: MissingPolicy = "error",
+        check_ids: bool = True,
+    ) -> None:
+        self.preference = preference
+        self.window = Window(count=count, duration=duration, lateness=lateness)
+        self.method, self.index = method, index
+        self.nulls = check_missing_policy(nulls)
+        self.check_ids = check_ids
+        make = maker(method, index, preference.dimensions)
+        self._clock = Clock(self.window) if count is None else None
+        self._flow: CountFlow | TimeFlow
+        if self._clock is None:
+            if lateness:
+                raise WindowError("a count window knows no lateness", value=lateness, remedy="leave it out")
+            self._flow = CountFlow(preference.dimensions, make, length=int(count or 1))
+        else:
+            self._flow = TimeFlow(preference.dimensions, make, clock=self._clock)
+        self._groups = Groups(tuple(preference.by))
+        self._handles = Handles()
+        self._live = LiveIds()
+        self._tallies = {"rows": 0, "late": 0, "bad": 0}
+
+    # -- rows in -------------------------------------------------------------------------------------------------------
+
+    def extend(self, rows: Table, times: Any = None, ids: Any = None) -> Changes:
+        """Take rows in order of arrival and return the changes of the answer that have become final.
+
+        `times` and `ids` are columns or names of columns of `rows`. A time window needs times, a count window has none.
+        Without ids the rows are numbered from 1. Rows that come too late, and rows that the policy `drop` leaves out,
+        are not taken: their positions are in `late` and `bad` of the result, and they are counted. On any error the
+        window is as it was before. Cost: amortised, a few comparisons per row; see docs/benchmarks.md.
+        """
+        table = open_table(rows)
+        total = row_count(table)
+        if not total:
+            return Changes.concatenate([])
+        found = oriented(table, self.preference, self.nulls)
+        kept = np.arange(total) if found.rows is None else found.rows
+        stamps = self._read_times(table, times, total)
+        values = found.values
+        if stamps is not None:
+            missing = np.isnat(stamps) if stamps.dtype.kind == "M" else np.isnan(stamps)
+            if missing.any():
+                if self.nulls != "drop":
+                    row = int(np.argmax(missing)) + 1
+                    raise InputError("the time is missing", row=row, remedy="fill it in, or choose the policy drop")
+                inner = np.flatnonzero(~missing[kept])
+                values, kept = values[inner], kept[inner]
+        kind, column = self._handles.kind_of(_column(table, ids))
+        if kind != "number" and len(column) != total:
+            raise IdError(f"there are {len(column)} ids for {total} rows", remedy="give one id per row")
+        bad = np.setdiff1d(np.arange(total), kept) if len(kept) < total else np.zeros(0, np.int64)
+        keys, late = np.zeros(len(kept), np.int64), np.zeros(0, np.int64)
+        if stamps is not None and isinstance(self._flow, TimeFlow):
+            keys = self._flow.clock.keys(stamps[kept])
+            tardy = self._flow.late(keys)
+            if len(tardy):
+                late = kept[tardy]
+                timely = np.setdiff1d(np.arange(len(kept)), tardy)
+                values, keys, kept = values[timely], keys[timely], kept[timely]
+        # From here on the window changes; only the check for ids can still refuse, before anything is kept.
+        codes = self._groups.of(table)[kept]
+        self._admit_ids(kind, column, kept, keys, codes)
+        handles = self._handles.take(kind, column, total, kept)
+        if values is table:
+            values = values.copy()  # pending rows outlive the call, and the caller may reuse the array
+        self._tallies["rows"] += len(kept)
+        self._tallies["late"] += len(late)
+        self._tallies["bad"] += len(bad)
+        return self._changes(self._flow.take(Arrivals(values, codes, handles, keys)), late, bad)
+
+    def insert(self, row: Sequence[Any] | Mapping[str, Any], time: Any = None, id: Any = None) -> Changes:
+        """Take one row: its values in the order of the preference's columns, or by column name. As `extend`."""
+        if isinstance(row, Mapping):
+            table: Any = {name: [value] for name, value in row.items()}
+        elif self.preference.by:
+            raise InputError("a window with `by` columns needs rows with names", remedy="give a mapping of columns")
+        else:
+            if len(row) != self.preference.dimensions:
+                raise InputError(
+                    f"a row of {len(row)} values does not fit {self.preference.dimensions} preference columns",
+                    remedy="give one value per preference column",
+                )
+            named = not all(isinstance(name, int) for name in self.preference.names)
+            table = (
+                {name: [value] for name, value in zip(self.preference.names, row, strict=True)}
+                if named
+                else np.array([[np.nan if value is None else value for value in row]])
+            )
+        return self.extend(table, times=None if time is None else [time], ids=None if id is None else [id])
+
+    def advance(self, now: Any) -> Changes:
+        """Let time run on: every instant up to and including `now` is closed. O(what changes)."""
+        if not isinstance(self._flow, TimeFlow):
+            raise WindowError("a count window moves with its rows alone", remedy="use a duration to advance in time")
+        stamp = self._flow.clock.prepare([now])
+        if np.isnat(stamp[0]) if stamp.dtype.kind == "M" else np.isnan(stamp[0]):
+            raise WindowError("is not a time", value=now, remedy="give a number or a timestamp")
+        return self._changes(self._flow.close(int(self._flow.clock.keys(stamp)[0])))
+
+    # -- answers out ---------------------------------------------------------------------------------------------------
+
+    def skyline(self) -> Skyline:
+        """The answer as of the latest row (or the time advanced to, if later). O(retained rows)."""
+        from skytide.kernel.batch import skyline_mask
+
+        values, handles, arrivals, groups = [], [], [], []
+        for code, rows in self._flow.answer_rows().items():
+            inside = skyline_mask(rows.values)
+            values.append(rows.values[inside])
+            handles.append(rows.handles[inside])
+            arrivals.append(rows.arrivals[inside])
+            groups += [self._groups.keys.get(code, ())] * int(inside.sum())
+        empty = np.zeros(0, np.int64)
+        times = np.concatenate([empty, *arrivals])
+        return Skyline(
+            self._handles.ids(np.concatenate([empty, *handles])),
+            restored(np.concatenate([np.zeros((0, self.preference.dimensions)), *values]), self.preference, self.nulls),
+            times if self._clock is None or self._clock.kind is None else self._clock.times(times),
+            groups,
+        )
+
+    def stats(self) -> dict[str, int]:
+        """Rows taken, late, bad, retained and pending; entered and left; dominance tests, node visits, bytes."""
+        retained = sum(len(rows) for rows in self._flow.retained().values())
+        pending = len(self._flow.pending.handles) if isinstance(self._flow, TimeFlow) else 0
+        return {
+            **self._tallies,
+            "retained": retained,
+            "pending": pending,
+            "groups": len(self._flow.engines),
+            **self._flow.counters(),
+        }
+
+    # -- stored --------------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """How the window was made, as plain values."""
+        return {
+            "minimize": list(self.preference.minimize),
+            "maximize": list(self.preference.maximize),
+            "by": list(self.preference.by),
+            "count": self.window.count,
+            "duration": self.window.duration,
+            "lateness": self.window.lateness,
+            "method": self.method,
+            "index": self.index,
+            "nulls": self.nulls,
+            "check_ids": self.check_ids,
+        }
+
+    def to_bytes(self) -> bytes:
+        """The window as bytes: versioned, checked, without pickle. O(retained rows and live ids).
+
+        >>> window = SlidingWindow(Preference.columns(1), duration=5)
+        >>> _ = window.extend(np.array([[2.0], [1.0]]), times=[1, 2])
+        >>> again = SlidingWindow.from_bytes(window.to_bytes())
+        >>> [tuple(change) for change in again.advance(9)]
+        [(2, '-', 1), (2, '+', 2), (7, '-', 2)]
+        """
+        return stored.dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> SlidingWindow:
+        """The window that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return stored.restore(blob, cls)
+
+    # -- details -------------------------------------------------------------------------------------------------------
+
+    def _read_times(self, table: Any, times: Any, total: int) -> npt.NDArray[Any] | None:
+        if self._clock is None:
+            if times is not None:
+                raise WindowError("a count window has no times", remedy="leave times out, or give a duration")
+            return None
+        if times is None:
+            raise WindowError("a time window needs times", remedy="give times, one per row, or use a count window")
+        stamps = self._clock.prepare(_column(table, times))
+        if len(stamps) != total:
+            raise WindowError(f"there are {len(stamps)} times for {total} rows", remedy="give one time per row")
+        return stamps
+
+    def _admit_ids(self, kind: str, column: npt.NDArray[Any], kept: Integers, keys: Integers, codes: Integers) -> None:
+        if kind == "number" or not self.check_ids:
+            return
+        ids = column[kept].tolist()
+        if any(one is None or one != one for one in ids):
+            raise IdError("an id is missing", remedy="give every row an id, or none")
+        if isinstance(self._flow, TimeFlow):
+            flow = self._flow
+
+            def expiry(arrival: int) -> int:
+                return int(flow.clock.expiries(np.array([arrival]))[0])
+
+            def overlap(one: int, other: int) -> bool:
+                return expiry(min(one, other)) > max(one, other)
+
+            arrivals: list[Any] = keys.tolist()
+            self._live.check(ids, arrivals, overlap)
+            self._live.add(ids, arrivals, lambda arrival: expiry(arrival) > flow.closed)
+        else:
+            self._admit_counted(ids, codes)
+
+    def _admit_counted(self, ids: list[Any], codes: Integers) -> None:
+        assert isinstance(self._flow, CountFlow)
+        flow = self._flow
+        # A row is known by its group, its number in the group and its position in this batch (before it: -1).
+        order = np.argsort(codes, kind="stable")
+        positions = {
+            int(codes[part[0]]): part
+            for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+            if len(part)
+        }
+        local = np.empty(len(codes), dtype=np.int64)
+        for code, part in positions.items():
+            local[part] = np.arange(1, len(part) + 1) + flow.counts.get(code, 0)
+        arrivals = list(zip(codes.tolist(), local.tolist(), range(len(ids)), strict=True))
+
+        def overlap(old: tuple[int, int, int], new: tuple[int, int, int]) -> bool:
+            code, number, _ = old
+            came = int(np.searchsorted(positions[code], new[2], side="right")) if code in positions else 0
+            return number + flow.length > flow.counts.get(code, 0) + came
+
+        self._live.check(ids, arrivals, overlap)
+        known = [(code, number, -1) for code, number, _ in arrivals]
+        self._live.add(ids, known, lambda one: one[1] + flow.length > flow.counts.get(one[0], 0))
+
+    def _changes(self, moves: Moves, late: Integers | None = None, bad: Integers | None = None) -> Changes:
+        empty = np.zeros(0, np.int64)
+        times = moves.times if self._clock is None or self._clock.kind is None else self._clock.times(moves.times)
+        found = Changes.of(times, moves.signs, self._handles.ids(moves.handles))
+        if isinstance(self._flow, TimeFlow) and self._flow.idle:
+            waiting = set(self._flow.pending.codes.tolist())
+            for code in self._flow.idle:
+                if code not in waiting and code not in self._flow.engines:
+                    self._groups.forget(code)
+            self._flow.idle.clear()
+        self._handles.sweep(self._needed_handles)
+        return found.beside(empty if late is None else late, empty if bad is None else bad)
+
+    def _needed_handles(self) -> Iterator[int]:
+        for rows in self._flow.retained().values():
+            yield from rows.handles.tolist()
+        if isinstance(self._flow, TimeFlow):
+            yield from self._flow.pending.handles.tolist()
+
+
+def _column(table: Any, given: Any) -> Any:
+    """A column that was given as itself or by its name in the table."""
+    if not isinstance(given, str):
+        return given
+    if isinstance(table, np.ndarray):
+        raise OptionError("a bare array has no column names", value=given, remedy="give the column itself")
+    return column_of(table, given)
