@@ -1,0 +1,43 @@
+"""A progress bar for runs that last, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+import click
+
+PATIENCE_SECONDS = 1.0
+_STEPS = 1000
+
+
+class Progress:
+    """Shows the share done on standard error once a run has lasted a second; off a terminal it shows nothing."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._started = time.monotonic()
+        self._shown = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def update(self, share: float) -> None:
+        """Say that this share, from 0 to 1, is done."""
+        if not sys.stderr.isatty() or time.monotonic() - self._started < PATIENCE_SECONDS:
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(length=_STEPS, label=self._label, file=sys.stderr)
+            self._bar.__enter__()
+        step = min(_STEPS, round(share * _STEPS))
+        self._bar.update(max(0, step - self._shown))
+        self._shown = max(step, self._shown)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(kind, error, trace)
