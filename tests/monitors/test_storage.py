@@ -15,7 +15,7 @@ BLOB = pack("Toy", 1, {"k": [1, None, "x"]}, {"rows": np.arange(6.0).reshape(2, 
 @given(
     nps.arrays(st.sampled_from([np.float64, np.int64, np.int8]), nps.array_shapes(min_dims=1, max_dims=2, min_side=0))
 )
-def test_arrays_come_back_as_they_were(array: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_arrays_come_back_as_they_were(array: np.ndarray) -> None:
     _, parts = unpack(pack("Toy", 1, {}, {"rows": array}), "Toy", 1)
     assert parts["rows"].dtype == array.dtype and parts["rows"].shape == array.shape
     assert parts["rows"].tobytes() == array.tobytes()

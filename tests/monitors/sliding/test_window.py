@@ -1,6 +1,7 @@
 """SlidingWindow against the reference: the same changes after every call, whatever the method, index and batches."""
 
 import datetime
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from skytide.monitors.sliding.engines import ENGINES
 
 import skytide as sk
 from skytide.errors import IdError, InputError, OptionError, StateError, WindowError
-from skytide.monitors.sliding.engines import ENGINES
 from skytide.reference.window import skyline_at, split_late, window_changes
 
 KINDS = [("auto", "auto"), *ENGINES]
@@ -39,7 +40,7 @@ def streams(
 
 def batches(n: int, cuts: list[int]) -> list[slice]:
     edges = [0, *cuts, n]
-    return [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
 def table(rows: list[tuple[float, ...]], groups: list[str], part: slice) -> pa.Table:
@@ -54,7 +55,7 @@ def preference(rows: list[tuple[float, ...]], by: bool) -> sk.Preference:
 
 
 def listed(changes: sk.Changes) -> list[tuple[Any, str, Any]]:
-    return [tuple(change) for change in changes]  # type: ignore[misc]
+    return [tuple(change) for change in changes]
 
 
 @pytest.mark.parametrize(("method", "index"), KINDS)
@@ -99,7 +100,11 @@ def test_a_time_window_gives_the_reference_stream_after_every_batch(
     for part in batches(len(rows), cuts):
         found += listed(window.extend(table(rows, groups, part), times=times[part], ids=ids[part]))
         seen = part.stop
-        so_far = {"duration": duration, "by": None if keys is None else keys[:seen], "close_last": False}
+        so_far: dict[str, Any] = {
+            "duration": duration,
+            "by": None if keys is None else keys[:seen],
+            "close_last": False,
+        }
         assert found == [tuple(c) for c in window_changes(rows[:seen], times[:seen], ids[:seen], **so_far)]
         if seen:
             del so_far["close_last"]
@@ -136,7 +141,12 @@ def test_rows_out_of_order_are_put_in_order_and_late_ones_are_returned_and_count
     def pick(column: list[Any]) -> list[Any]:
         return [column[position] for position in kept]
 
-    options = {"duration": duration, "by": pick(groups) if by else None, "lateness": lateness, "close_last": False}
+    options: dict[str, Any] = {
+        "duration": duration,
+        "by": pick(groups) if by else None,
+        "lateness": lateness,
+        "close_last": False,
+    }
     assert found == [tuple(c) for c in window_changes(pick(rows), pick(times), pick(ids), **options)]
     found += listed(window.advance(max(times) + 100))
     assert found == [
@@ -423,5 +433,6 @@ def test_figure_1b_of_the_paper() -> None:
             found += listed(window.insert([x, y], time=time, id=one))
         found += listed(window.advance(11))
         assert [(sign + one, time) for time, sign, one in found] == [
-            ("+a", 1), ("+b", 3), ("-a", 6), ("+c", 6), ("+d", 7), ("-b", 8), ("-c", 9), ("-d", 9), ("+e", 9), ("+f", 11),
+            ("+a", 1), ("+b", 3), ("-a", 6), ("+c", 6), ("+d", 7),
+            ("-b", 8), ("-c", 9), ("-d", 9), ("+e", 9), ("+f", 11),
         ]  # fmt: skip

@@ -34,7 +34,7 @@ class Clock:
 
     def __init__(self, window: Window) -> None:
         assert window.duration is not None
-        self._window = window
+        self._duration, self._allowed = window.duration, window.lateness
         self.kind: str | None = None  # "whole", "real" or a timestamp's unit
         self._length: Any = None
         self._lateness: Any = None
@@ -43,21 +43,21 @@ class Clock:
 
     def settle(self, kind: str) -> None:
         """Fix the kind of time; a window's length that does not fit it is refused."""
-        textual = isinstance(self._window.duration, str)
-        lengths = (self._window.duration, self._window.lateness)
+        textual = isinstance(self._duration, str)
+        lengths = (self._duration, self._allowed)
         if kind in _UNITS:
             if not textual:
                 raise WindowError(
                     "is a plain number, but the times are timestamps",
-                    value=self._window.duration,
+                    value=self._duration,
                     remedy="write the duration like 90s, 15m, 2h, 1d",
                 )
             self._length, self._lateness = (duration_value(one) // _UNITS[kind] for one in lengths)
         else:
-            if textual or (isinstance(self._window.lateness, str)):
+            if textual or (isinstance(self._allowed, str)):
                 raise WindowError(
                     "has a unit, but the times are plain numbers",
-                    value=self._window.duration if textual else self._window.lateness,
+                    value=self._duration if textual else self._allowed,
                     remedy="give a number in the unit of the times",
                 )
             convert = int if kind == "whole" else float
@@ -68,15 +68,12 @@ class Clock:
         if values.dtype.kind == "M":
             unit = np.datetime_data(values.dtype)[0]
             finest = _UNITS.get(unit, 10**9)
-            for one in (self._window.duration, self._window.lateness):
+            for one in (self._duration, self._allowed):
                 if isinstance(one, str):
                     while finest > 1 and duration_value(one) % finest:
                         finest //= 1000
             return next(name for name, size in _UNITS.items() if size == finest)
-        fractional = any(
-            not isinstance(one, str) and float(one) != int(one)
-            for one in (self._window.duration, self._window.lateness)
-        )
+        fractional = any(not isinstance(one, str) and float(one) != int(one) for one in (self._duration, self._allowed))
         return "real" if values.dtype.kind == "f" or fractional else "whole"
 
     def prepare(self, times: Any) -> npt.NDArray[Any]:
@@ -152,7 +149,7 @@ class Clock:
         if self._lateness == 0:
             return latest - 1
         if self.kind != "real":
-            return max(LOWEST, latest - self._lateness - 1)
+            return max(LOWEST, latest - int(self._lateness) - 1)
         # Float sums are monotone but not exact, so the bound is searched, not computed.
         low, high = int(_float_keys(np.array([-np.inf]))[0]), latest
         while high - low > 1:

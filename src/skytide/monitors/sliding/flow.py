@@ -181,8 +181,8 @@ class TimeFlow(Flow):
             self.pending = self.pending.pick(np.argsort(keys, kind="stable"))
         cut = int(np.searchsorted(self.pending.keys, bound, side="right"))
         due = self.pending.pick(slice(0, cut))
-        rest = self.pending.pick(slice(cut, None))
-        self.pending = Arrivals(*(part.copy() for part in rest))  # a view would keep the whole batch in memory
+        # Picked by position, not by slice: a view would keep the whole batch in memory.
+        self.pending = self.pending.pick(np.arange(cut, len(self.pending.keys)))
         return due
 
     def _run(self, code: int, rows: Rows, bound: int) -> Moves:

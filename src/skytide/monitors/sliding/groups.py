@@ -37,7 +37,7 @@ class Groups:
         translation = np.array([self._code(key) for key in zip(*columns, strict=True)], dtype=np.int64)
         return translation[local] if count else local
 
-    def _column(self, table: Any, name: Column) -> Any:
+    def _column(self, table: Any, name: Any) -> Any:
         return pa.array(table[:, name]) if isinstance(table, np.ndarray) else column_of(table, name)
 
     def _code(self, key: tuple[Any, ...]) -> int:

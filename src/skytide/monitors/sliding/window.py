@@ -45,8 +45,8 @@ class Skyline:
 class SlidingWindow:
     """Keeps the skyline of the last `count` rows, or of the rows of the last `duration`, and says what changes.
 
-    `method` is `eager` (keeps only rows that can still enter the answer), `lazy` (does less per row, keeps the window) or
-    `auto`; `index` is `list`, `rtree` or `auto`. All give the same changes. `nulls` is the missing-value policy.
+    `method` is `eager` (keeps only rows that can still enter the answer), `lazy` (does less per row, keeps the window)
+    or `auto`; `index` is `list`, `rtree` or `auto`. All give the same changes. `nulls` is the missing-value policy.
     `lateness` is how far rows may come out of order in a time window. With `by` columns each group has its own window.
 
     >>> window = SlidingWindow(Preference.columns(2), count=2)
