@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from skytide.errors import InputError, OptionError
-from skytide.kernel.batch_codes import Codes, Layout, choose_layout, encode, order_ties, spread_table
+from skytide.kernel.batch_codes import Codes, Layout, choose_layout, encode, read_order, spread_table
 from skytide.kernel.batch_filter import choose_strong, drop_dominated, lay_out
 from skytide.kernel.batch_tree import AHEAD, SCREENS, SIZE, TESTS, cross, empty_tree, row_codes, scan
 from skytide.kernel.dominance import relation_at
@@ -33,7 +33,7 @@ class Tuning:
 
     pairs: int = 128
     """Up to so many rows are compared pair by pair."""
-    filtered: int = 4096
+    filtered: int = 20_000
     """From so many rows on, passes with strong rows come first."""
     sample: int = 1024
     """So many rows are looked at to find the strong ones, and the quantiles of the columns."""
@@ -41,7 +41,7 @@ class Tuning:
     strong: int = 16
     least_gain: float = 0.01
     """At most so many strong rows of so many candidates, each for at least this share of the rows left."""
-    least_share: float = 0.15
+    least_share: float = 0.25
     """A pass is made when it would drop at least this share of the rows."""
     shared: int = 20_000
     """From so many rows on, threads share the work."""
@@ -185,7 +185,6 @@ def _drop(values: Floats, strong: Floats, threads: int, counts: Integers) -> tup
 class _Part:
     """A share of the rows, and its skyline in Z-order: one row for all that are equal."""
 
-    order: Integers
     places: Integers
     tree: Codes
     kept: Floats
@@ -205,26 +204,27 @@ def _parts(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> Bo
         _each(lambda part: _ask_others(parts, part, layout), range(threads))
     inside = np.empty(len(values), dtype=np.bool_)
     for first, part in enumerate(parts):
-        alive = np.append(~part.dominated, False)
-        inside[first::threads][part.order] = alive[part.places]
+        inside[first::threads] = part.places >= 0 if threads == 1 else np.append(~part.dominated, False)[part.places]
         counts += part.counts
     return inside
 
 
 def _scan(values: Floats, first: int, step: int, layout: Layout) -> _Part:
     size = -(-(len(values) - first) // step)
-    codes, addresses = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint64)
-    spread = spread_table(layout.bits, len(layout.thresholds))
-    encode(values, first, step, layout.thresholds, layout.bits, layout.width, spread, codes, addresses)
-    order = np.argsort(addresses)
-    order_ties(values, first, step, order, addresses)
+    codes, keys = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint64)
+    spread = spread_table(layout.bits, layout.columns)
+    shift = size.bit_length()
+    encode(values, first, step, layout.thresholds, layout.bits, layout.width, spread, codes, keys, shift)
+    keys.sort()
+    order = np.empty(size, dtype=np.int64)
+    read_order(values, first, step, keys, shift, order)
     tree = empty_tree(size, layout.guards)
     kept = np.empty((size, values.shape[1]))
     places = np.empty(size, dtype=np.int64)
     counts = np.zeros(3, dtype=np.int64)
     batch, words = np.empty((AHEAD + 1, values.shape[1])), np.empty(AHEAD + 1, dtype=np.uint64)
     scan(values, first, step, order, codes, layout.guards, layout.width, tree, kept, batch, words, places, counts)
-    return _Part(order, places, tree, kept, counts, np.zeros(counts[SIZE], dtype=np.bool_))
+    return _Part(places, tree, kept, counts, np.zeros(counts[SIZE], dtype=np.bool_))
 
 
 def _ask_others(parts: Sequence[_Part], mine: int, layout: Layout) -> None:

@@ -42,6 +42,7 @@ class Layout(NamedTuple):
     guards: np.uint64
     thresholds: Floats
     """For every column 255 quantiles; a value's level is how many of them lie below it, less the lowest bits."""
+    columns: int
 
 
 def choose_layout(sample: Floats) -> Layout:
@@ -55,7 +56,7 @@ def choose_layout(sample: Floats) -> Layout:
     thresholds = np.full((columns, 17, LANES), np.inf)
     thresholds[:, 0, :15] = quantiles[:, 16::16]
     thresholds[:, 1:, :15] = quantiles.reshape(columns, 16, 16)[:, :, 1:]
-    return Layout(width, bits, np.uint64(guards), thresholds.reshape(columns, -1))
+    return Layout(width, bits, np.uint64(guards), thresholds.reshape(-1), columns)
 
 
 def spread_table(bits: int, columns: int) -> Codes:
@@ -67,7 +68,7 @@ def spread_table(bits: int, columns: int) -> Codes:
     return table
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def encode(
     values: Floats,
     first: int,
@@ -77,40 +78,48 @@ def encode(
     width: int,
     spread: Codes,
     codes: Codes,
-    addresses: Codes,
+    keys: Codes,
+    shift: int,
 ) -> None:
-    """The codes and the Z-addresses of the rows first, first + step, ... O(rows * columns)."""
-    columns = thresholds.shape[0]
-    size = thresholds.shape[1]
-    flat = thresholds.reshape(-1)
+    """The codes and the sort keys of the rows first, first + step, ... O(rows * columns).
+
+    A key is as much of the Z-address as fits above `shift` bits, and below it the row's number: sorting plain words is
+    far faster than sorting positions by them. Dropping the last bits of an address keeps its order safe.
+    """
+    size = 17 * LANES
+    columns = thresholds.shape[0] // size
     surplus = MOST_BITS - bits
+    dropped = max(0, bits * columns + shift - 64)
     for i in range(codes.shape[0]):
         row = first + i * step
         code = np.uint64(0)
         address = np.uint64(0)
         for k in range(columns):
-            coarse = count_below(flat, k * size, values[row, k])
-            level = coarse * LANES + count_below(flat, k * size + LANES + coarse * LANES, values[row, k])
+            coarse = count_below(thresholds, k * size, values[row, k])
+            level = coarse * LANES + count_below(thresholds, k * size + LANES + coarse * LANES, values[row, k])
             level >>= surplus
             code |= np.uint64(level) << np.uint64(k * width)
             address |= spread[level] << np.uint64(columns - 1 - k)
         codes[i] = code
-        addresses[i] = address
+        keys[i] = ((address >> np.uint64(dropped)) << np.uint64(shift)) | np.uint64(i)
 
 
-@njit(cache=True, nogil=True)
-def order_ties(values: Floats, first: int, step: int, order: Integers, addresses: Codes) -> None:
-    """Put rows with equal Z-addresses in the order of their values, in place; equal rows become neighbours.
+@njit(cache=True, nogil=True, _nrt=False)
+def read_order(values: Floats, first: int, step: int, keys: Codes, shift: int, order: Integers) -> None:
+    """The rows' numbers from the sorted keys, those with equal addresses in the order of their values.
 
-    `order` sorts the addresses. O(ties * log ties) comparisons, by heapsort, so that no input is quadratic.
+    So equal rows are neighbours. O(ties * log ties) comparisons, by heapsort, so that no input is quadratic.
     """
-    n = order.shape[0]
+    n = keys.shape[0]
+    numbers = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+    for i in range(n):
+        order[i] = keys[i] & numbers
     start = 0
     while start < n:
         stop = start + 1
-        address = addresses[order[start]]
+        address = keys[start] >> np.uint64(shift)
         in_order = True
-        while stop < n and addresses[order[stop]] == address:
+        while stop < n and keys[stop] >> np.uint64(shift) == address:
             if precedes_at(values, first + order[stop] * step, values, first + order[stop - 1] * step):
                 in_order = False
             stop += 1
@@ -124,7 +133,7 @@ def order_ties(values: Floats, first: int, step: int, order: Integers, addresses
         start = stop
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _sift(values: Floats, first: int, step: int, order: Integers, base: int, root: int, size: int) -> None:
     while True:
         child = 2 * root + 1
@@ -217,5 +226,15 @@ def lowest_bit(typingctx: Any, word: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def count_bits(typingctx: Any, word: Any) -> Any:
+    """How many bits of the word are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
 
     return types.int64(types.uint64), generate

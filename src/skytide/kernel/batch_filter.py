@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from skytide.kernel.batch_codes import lanes_at_most, lowest_bit
+from skytide.kernel.batch_codes import count_bits, lanes_at_most, lowest_bit
 from skytide.kernel.dominance import dominates_at
 from skytide.model import Floats, Integers
 
@@ -33,35 +33,44 @@ def choose_strong(sample: Floats, candidates: int, most: int, least_gain: float)
         promise += np.log1p(-np.searchsorted(np.sort(column), column) / (size + 1.0))
     best = np.argsort(-promise, kind="stable")[:candidates]
     chosen, left = greedy_cover(np.ascontiguousarray(sample), best, most, least_gain)
-    return chosen, 1.0 - left / size
+    return chosen, 1.0 - left
 
 
 @njit(cache=True)
-def greedy_cover(sample: Floats, candidates: Integers, most: int, least_gain: float) -> tuple[Integers, int]:
-    """Greedily the candidates that dominate enough of the sample rows left, and how many rows are left in the end."""
-    count, size = candidates.shape[0], sample.shape[0]
-    covers = np.empty((count, size), dtype=np.uint8)
-    for i in range(count):
-        for j in range(size):
-            covers[i, j] = dominates_at(sample, candidates[i], sample, j)
-    left = np.ones(size, dtype=np.uint8)
+def greedy_cover(sample: Floats, candidates: Integers, most: int, least_gain: float) -> tuple[Integers, float]:
+    """Greedily the candidates that dominate enough of what is left of the sample, and the share left in the end.
+
+    Every second row of the sample stands for all of it, and sets of rows are bits of words.
+    """
+    count, size = candidates.shape[0], (sample.shape[0] + 1) // 2
+    words = (size + 63) // 64
+    covers = np.zeros((count, words), dtype=np.uint64)
+    left = np.zeros(words, dtype=np.uint64)
+    for j in range(size):
+        bit = np.uint64(1) << np.uint64(j % 64)
+        left[j // 64] |= bit
+        for i in range(count):
+            if dominates_at(sample, candidates[i], sample, 2 * j):
+                covers[i, j // 64] |= bit
     remaining = size
     chosen = np.empty(min(most, count), dtype=np.int64)
-    for taken in range(chosen.shape[0]):
+    taken = 0
+    while taken < chosen.shape[0]:
         best, best_gain = -1, max(1, int(least_gain * remaining))
         for i in range(count):
             gain = 0
-            for j in range(size):
-                gain += covers[i, j] & left[j]
+            for word in range(words):
+                gain += count_bits(covers[i, word] & left[word])
             if gain > best_gain:
                 best, best_gain = i, gain
         if best < 0:
-            return chosen[:taken], remaining
+            break
         chosen[taken] = candidates[best]
+        taken += 1
         remaining -= best_gain
-        for j in range(size):
-            left[j] &= 1 - covers[best, j]
-    return chosen, remaining
+        for word in range(words):
+            left[word] &= ~covers[best, word]
+    return chosen[:taken], remaining / size
 
 
 def lay_out(strong: Floats) -> Floats:
@@ -71,7 +80,7 @@ def lay_out(strong: Floats) -> Floats:
     return np.ascontiguousarray(filled.reshape(groups, GROUP, -1).transpose(0, 2, 1)).reshape(-1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def drop_dominated(values: Floats, start: int, stop: int, strong: Floats, kept: Integers, counts: Integers) -> int:
     """Write the rows of start:stop that no strong row dominates to `kept`, and give their number."""
     d = values.shape[1]

@@ -29,8 +29,7 @@ AHEAD = 64
 
 def empty_tree(capacity: int, guards: np.uint64) -> Codes:
     """A tree with room for so many rows. A free place holds the guards, which is at most no code. O(capacity)."""
-    nodes3, nodes2, nodes, codes = _levels(capacity)
-    room = np.empty(codes + -(-capacity // _TOP) * _TOP + 8, dtype=np.uint64)
+    room = np.empty(_levels(capacity)[3] + -(-capacity // _TOP) * _TOP + 8, dtype=np.uint64)
     # Sixteen codes are two cache lines, not three, when the array begins with a line.
     start = -(room.ctypes.data // 8) % 8
     tree = room[start : len(room) - 8 + start]
@@ -74,7 +73,7 @@ def _leaf_verdict(
 def _find_leaf(tree: Codes, kept: Floats, values: Floats, row: int, guarded: int, guards: int, counts: Integers) -> int:
     """The leaf with a row that dominates, or -1. Where an equal row is in the tree, no other one dominates."""
     one = np.uint64(1)
-    nodes3, nodes2, nodes, codes = _levels(kept.shape[0])
+    nodes3, nodes2, nodes, _ = _levels(kept.shape[0])
     for base in range(0, -(-counts[SIZE] // _TOP), LANES):
         found3 = codes_at_most(tree, nodes3 + base, guarded, guards)
         counts[SCREENS] += LANES
@@ -134,7 +133,7 @@ def scan(
     n, d = order.shape[0], values.shape[1]
     # The row before a batch stays at its front, so that equal rows are seen across the seam.
     words[0] = guards
-    killer = -1
+    killer = last = -1
     for start in range(0, n, AHEAD):
         size = min(AHEAD, n - start)
         for i in range(size):
@@ -143,11 +142,11 @@ def scan(
                 batch[i + 1, k] = values[first + order[start + i] * step, k]
         for i in range(1, size + 1):
             code = words[i]
-            at = start + i - 1
+            at = order[start + i - 1]
             if words[i - 1] == code and equal_at(batch, i, batch, i - 1):
-                places[at] = places[at - 1]
+                places[at] = last
                 continue
-            places[at] = -1
+            last = places[at] = -1
             guarded = code | guards
             # Neighbours in Z-order lie close together: what dominated the last row often dominates this one.
             if killer >= 0 and _leaf_verdict(tree, killer, kept, batch, i, guarded, guards, counts) > 0:
@@ -157,7 +156,7 @@ def scan(
                 killer = leaf
                 continue
             place = counts[SIZE]
-            places[at] = place
+            last = places[at] = place
             for k in range(d):
                 kept[place, k] = batch[i, k]
             _append(tree, kept.shape[0], place, code, guards, width)
