@@ -9,13 +9,15 @@ gives the skyline of something that was there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skytide.errors import InputError, OptionError, SkytideError
 from skytide.model import Booleans, Column, Floats, MissingPolicy, Preference, check_missing_policy
@@ -27,9 +29,13 @@ if TYPE_CHECKING:
     Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 PENDING_ROWS = 1 << 15
-"""Survivors of single batches wait until there are so many, or as many as candidates, before they are compared."""
+"""Rows wait until there are so many, or as many as candidates so far, before they are compared."""
 PENDING_BYTES = 64 << 20
 """Or until they take so much memory."""
+BATCH_ROWS = 10_000
+"""Rows go back to Spark in batches of so many, which is also its own default."""
+WITNESS_BYTES = 1 << 20
+"""And witnesses in pieces of at most so much, so that no value is too large for a row of Spark's."""
 MOST_PARTS = 8
 """Into so many parts the merge goes at most, unless told otherwise: each of them reads all witnesses."""
 
@@ -70,14 +76,24 @@ def skyline(
 
 
 def _skyline(df: DataFrame, preference: Preference, nulls: MissingPolicy, parts: int | None) -> DataFrame:
+    _check_arrow(df)
+    # Spark passes columns to a task by their names, which need not be unique, nor free of dots and marks.
+    inner = df.toDF(*(f"c{position}" for position in range(len(df.columns))))
+    labels = dict(zip(inner.columns, df.columns, strict=True))
+    plain = {known: name for name, known in labels.items()}
+    renamed = Preference(*([plain[str(name)] for name in role] for role in _roles(preference)))
+    task = _Task(renamed, nulls, labels)
     if preference.by:
-        pruned = df.mapInArrow(_pruner(preference, nulls), df.schema)
-        grouped = pruned.repartition(*(pruned[_quoted(name)] for name in preference.by))
-        return grouped.mapInArrow(_pruner(preference, nulls), df.schema)
+        pruned = inner.mapInArrow(task.pruner(), inner.schema)
+        return pruned.repartition(*(str(name) for name in renamed.by)).mapInArrow(task.pruner(), df.schema)
     if parts is None:
         parts = min(MOST_PARTS, int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or MOST_PARTS))
-    spread = df.mapInArrow(_spreader(preference, nulls, parts), _spread_schema(df))
-    return spread.repartitionById(parts, "part").mapInArrow(_merger(preference.dimensions), df.schema)
+    spread = inner.mapInArrow(task.spreader(parts), _spread_schema(inner))
+    return spread.repartitionById(parts, "part").mapInArrow(task.merger(), df.schema)
+
+
+def _roles(preference: Preference) -> tuple[Sequence[Column], ...]:
+    return preference.minimize, preference.maximize, preference.by
 
 
 # -- what is asked for -------------------------------------------------------------------------------------------------
@@ -145,6 +161,20 @@ def _column(df: DataFrame, name: Column) -> tuple[str, Any]:
     return names[found[0]], df.schema[found[0]].dataType
 
 
+def _check_arrow(df: DataFrame) -> None:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for field in df.schema:
+        try:
+            to_arrow_type(field.dataType, timezone="UTC")
+        except TypeError:
+            raise InputError(
+                f"the column holds {field.dataType.simpleString()}, which does not pass through Python",
+                column=field.name,
+                remedy="leave it out, or use carry=False",
+            ) from None
+
+
 def _quoted(name: Column) -> str:
     return "`" + str(name).replace("`", "``") + "`"
 
@@ -165,45 +195,60 @@ def _spread_schema(df: DataFrame) -> Any:
 # -- in the tasks ------------------------------------------------------------------------------------------------------
 
 
-def _pruner(preference: Preference, nulls: MissingPolicy) -> Mapper:
-    def prune(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        survivors = survivors_of(batches, preference, nulls)
-        if survivors is not None:
-            yield from survivors.to_batches()
+@dataclass(frozen=True)
+class _Task:
+    """What goes to the workers; `labels` are the names by which the user knows the columns."""
 
-    return prune
+    preference: Preference
+    nulls: MissingPolicy
+    labels: dict[str, str]
 
+    def survivors(self, batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+        try:
+            return survivors_of(batches, self.preference, self.nulls)
+        except SkytideError as problem:
+            problem.row = None  # rows of a DataFrame have no numbers; this one would be counted within a run
+            problem.column = self.labels.get(str(problem.column), problem.column)
+            raise
 
-def _spreader(preference: Preference, nulls: MissingPolicy, parts: int) -> Mapper:
-    def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        survivors = survivors_of(batches, preference, nulls)
-        if survivors is not None:
-            yield from spread_rows(survivors, preference, nulls, parts)
+    def pruner(self) -> Mapper:
+        def prune(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            survivors = self.survivors(batches)
+            if survivors is not None:
+                yield from survivors.to_batches(BATCH_ROWS)
 
-    return spread
+        return prune
 
+    def spreader(self, parts: int) -> Mapper:
+        def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            survivors = self.survivors(batches)
+            if survivors is not None:
+                yield from spread_rows(survivors, self.preference, self.nulls, parts)
 
-def _merger(dimensions: int) -> Mapper:
-    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from merge_part(batches, dimensions)
+        return spread
 
-    return merge
+    def merger(self) -> Mapper:
+        dimensions = self.preference.dimensions
+
+        def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from merge_part(batches, dimensions)
+
+        return merge
 
 
 def survivors_of(batches: Iterator[pa.RecordBatch], preference: Preference, nulls: MissingPolicy) -> pa.Table | None:
     """The skyline of the rows of one partition, or None where it has no rows.
 
-    Every batch is reduced to its own skyline at once; what is left waits until comparing it with the candidates so far
-    costs about as much as it did to collect it.
+    Batches wait until there are as many rows as candidates so far, so that all comparisons together cost about what the
+    last one does.
     """
     candidates: pa.Table | None = None
     pending: list[pa.Table] = []
     rows = size = 0
     for batch in batches:
-        survivors = _best(pa.Table.from_batches([batch]), preference, nulls)
-        pending.append(survivors)
-        rows += survivors.num_rows
-        size += survivors.nbytes
+        pending.append(pa.Table.from_batches([batch]))
+        rows += batch.num_rows
+        size += batch.nbytes
         if rows >= max(PENDING_ROWS, 0 if candidates is None else candidates.num_rows) or size >= PENDING_BYTES:
             candidates = _together(candidates, pending, preference, nulls)
             pending, rows, size = [], 0, 0
@@ -214,17 +259,14 @@ def _together(
     candidates: pa.Table | None, pending: list[pa.Table], preference: Preference, nulls: MissingPolicy
 ) -> pa.Table:
     tables = pending if candidates is None else [candidates, *pending]
-    return tables[0] if len(tables) == 1 else _best(pa.concat_tables(tables), preference, nulls)
+    # Few rows of each batch are left: without combining, a long run would end as very many tiny pieces.
+    return _best(pa.concat_tables(tables), preference, nulls).combine_chunks()
 
 
 def _best(table: pa.Table, preference: Preference, nulls: MissingPolicy) -> pa.Table:
     from skytide.batch import skyline
 
-    try:
-        mask = skyline(table, preference, nulls=nulls, threads=1)
-    except SkytideError as problem:
-        problem.row = None  # rows of a DataFrame have no numbers; this one would be counted within a batch
-        raise
+    mask = skyline(table, preference, nulls=nulls, threads=1)
     return table if mask.all() else table.filter(pa.array(mask))
 
 
@@ -238,15 +280,16 @@ def spread_rows(
         return
     values = oriented(survivors, preference, nulls).values
     kind = pa.struct(list(survivors.schema))
-    everything = values.tobytes()
-    for part in range(parts):
-        yield _spread_batch(np.array([part]), True, pa.array([everything], pa.binary()), pa.nulls(1, kind))
+    step = max(1, WITNESS_BYTES // (8 * values.shape[1]))
+    for start in range(0, len(values), step):
+        piece = values[start : start + step].tobytes()
+        copies = pa.array([piece] * parts, pa.binary())
+        yield _spread_batch(np.arange(parts), True, copies, pa.nulls(parts, kind))
     start = 0
-    for batch in survivors.to_batches():
+    for batch in survivors.to_batches(BATCH_ROWS):
         stop = start + batch.num_rows
-        shares = np.arange(start, stop) % parts
-        keys = pa.array(_bytes_of_rows(values[start:stop]), pa.binary())
-        yield _spread_batch(shares, False, keys, pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)))
+        rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+        yield _spread_batch(np.arange(start, stop) % parts, False, _bytes_of_rows(values[start:stop]), rows)
         start = stop
 
 
@@ -269,15 +312,13 @@ def merge_part(batches: Iterator[pa.RecordBatch], dimensions: int) -> Iterator[p
     own: list[pa.RecordBatch] = []
     for batch in batches:
         is_witness = batch.column("witness")
-        seen = batch.filter(is_witness)
-        witnesses.extend(_matrix(seen.column("values").slice(row, 1), dimensions) for row in range(seen.num_rows))
-        rows = batch.filter(pa.compute.invert(is_witness))
+        witnesses.append(_matrix(batch.column("values").filter(is_witness), dimensions))
+        rows = batch.filter(pc.invert(is_witness))
         if rows.num_rows:
-            own.append(rows.select(["values", "row"]))
+            own.append(rows)
     if not own:
         return
-    values = np.concatenate([_matrix(rows.column("values"), dimensions) for rows in own])
-    inside = undominated(values, witnesses)
+    inside = undominated(np.concatenate([_matrix(rows.column("values"), dimensions) for rows in own]), witnesses)
     start = 0
     for rows in own:
         stop = start + rows.num_rows
@@ -288,12 +329,14 @@ def merge_part(batches: Iterator[pa.RecordBatch], dimensions: int) -> Iterator[p
             yield pa.RecordBatch.from_arrays(kept.flatten(), schema=pa.schema(fields))
 
 
-def _matrix(keys: pa.Array, dimensions: int) -> Floats:
-    """The numbers of a run of packed values, of any number of rows each."""
-    if isinstance(keys, pa.ChunkedArray):
-        keys = keys.combine_chunks()
-    parts = [np.frombuffer(key.as_buffer(), dtype=np.float64) for key in keys]
-    return np.concatenate(parts).reshape(-1, dimensions) if parts else np.empty((0, dimensions))
+def _matrix(packed: pa.Array, dimensions: int) -> Floats:
+    """The numbers of packed values, of one row or many rows each, without a Python object per value."""
+    packed = packed.cast(pa.large_binary())
+    _, offsets, data = packed.buffers()
+    if not len(packed) or data is None:
+        return np.empty((0, dimensions))
+    bounds = np.frombuffer(offsets, dtype=np.int64)[packed.offset : packed.offset + len(packed) + 1]
+    return np.frombuffer(data[bounds[0] : bounds[-1]], dtype=np.float64).reshape(-1, dimensions)
 
 
 def undominated(values: Floats, witnesses: list[Floats]) -> Booleans:
