@@ -131,6 +131,12 @@ class Window:
         if not duration_value(self.lateness) >= 0:
             raise WindowError("is not a lateness", value=self.lateness, remedy="give 0 or more")
 
+    @property
+    def fractional(self) -> bool:
+        """Whether a length is a plain number with a fraction, so that sums with whole times are not whole."""
+        lengths = [one for one in (self.duration, self.lateness) if one is not None and not isinstance(one, str)]
+        return any(float(one) != int(one) for one in lengths)
+
 
 def duration_value(duration: float | int | str) -> float | int:
     """A duration as a number: itself, or the nanoseconds of a text.

@@ -34,7 +34,7 @@ class Clock:
 
     def __init__(self, window: Window) -> None:
         assert window.duration is not None
-        self._duration, self._allowed = window.duration, window.lateness
+        self._duration, self._allowed, self._fractional = window.duration, window.lateness, window.fractional
         self.kind: str | None = None  # "whole", "real" or a timestamp's unit
         self._length: Any = None
         self._lateness: Any = None
@@ -64,17 +64,21 @@ class Clock:
             self._length, self._lateness = (convert(duration_value(one)) for one in lengths)
         self.kind = kind
 
-    def _kind_of(self, values: npt.NDArray[Any]) -> str:
-        if values.dtype.kind == "M":
-            unit = np.datetime_data(values.dtype)[0]
-            finest = _UNITS.get(unit, 10**9)
+    def kind_of(self, form: np.dtype[Any]) -> str:
+        """The kind that times of this form have: timestamps take a unit fine enough for the window's lengths."""
+        if form.kind == "M":
+            finest = _UNITS.get(np.datetime_data(form)[0], 10**9)
             for one in (self._duration, self._allowed):
                 if isinstance(one, str):
                     while finest > 1 and duration_value(one) % finest:
                         finest //= 1000
             return next(name for name, size in _UNITS.items() if size == finest)
-        fractional = any(not isinstance(one, str) and float(one) != int(one) for one in (self._duration, self._allowed))
-        return "real" if values.dtype.kind == "f" or fractional else "whole"
+        return "real" if form.kind == "f" or self._fractional else "whole"
+
+    def form_of(self, form: np.dtype[Any]) -> np.dtype[Any]:
+        """The form of the times that come out, where those that come in have this form."""
+        kind = self.kind_of(form)
+        return np.dtype(f"datetime64[{kind}]" if kind in _UNITS else np.float64 if kind == "real" else np.int64)
 
     def prepare(self, times: Any) -> npt.NDArray[Any]:
         """Times of any form as one array of numbers or timestamps (NaN or NaT where missing)."""
@@ -91,7 +95,7 @@ class Clock:
 
     def keys(self, values: npt.NDArray[Any]) -> Integers:
         """The keys of prepared times; nothing may be missing."""
-        kind = self._kind_of(values) if self.kind is None else self.kind
+        kind = self.kind_of(values.dtype) if self.kind is None else self.kind
         if kind in _UNITS:
             if values.dtype.kind != "M":
                 raise WindowError("the window's times are timestamps", remedy="give timestamps throughout")

@@ -191,6 +191,17 @@ class SlidingWindow:
             groups,
         )
 
+    @property
+    def latest(self) -> Any:
+        """The latest time seen, in the form in which times came in; None before the first row and in count windows."""
+        if not isinstance(self._flow, TimeFlow) or self._flow.clock.kind is None:
+            return None
+        return self._flow.clock.times(np.array([self._flow.latest]))[0]
+
+    def times_like(self, form: np.dtype[Any]) -> np.dtype[Any]:
+        """The type of the times in changes where the rows' times have this type; arrival numbers in count windows."""
+        return np.dtype(np.int64) if self._clock is None else self._clock.form_of(form)
+
     def stats(self) -> dict[str, int]:
         """Rows taken, late, bad, retained and pending; entered and left; dominance tests, node visits, bytes."""
         retained = sum(len(rows) for rows in self._flow.retained().values())
