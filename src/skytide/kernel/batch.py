@@ -60,9 +60,9 @@ def skyline_mask(
 ) -> Booleans:
     """Which rows of an (n, d) matrix no other row dominates; with offsets, within each run offsets[i]:offsets[i+1].
 
-    Smaller is better, there is no NaN, and the matrix is never changed. Equal rows do not dominate each other. `threads`
-    is the most that may work, by default two. Memory is linear in n; the time is about n log n where the skyline is
-    small, and never more than of the order of n times the skyline's size.
+    Smaller is better, there is no NaN, and the matrix is never changed. Equal rows do not dominate each other.
+    `threads` is the most that may work, by default two. Memory is linear in n; the time is about n log n where the
+    skyline is small, and never more than of the order of n times the skyline's size.
 
     >>> import numpy as np
     >>> skyline_mask(np.array([[1.0, 4.0], [2.0, 2.0], [3.0, 3.0], [2.0, 2.0]])).tolist()
@@ -102,9 +102,15 @@ def skyline_work(
 
 
 def _check_matrix(values: Floats) -> Floats:
-    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    matrix = np.ascontiguousarray(values, dtype=np.float64).view()
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise InputError("is not the shape of a matrix of rows", value=np.shape(values), remedy="give (n, d), d >= 1")
+    return _frozen(matrix)
+
+
+def _frozen(matrix: Floats) -> Floats:
+    """The matrix, not writeable: numba compiles for such arrays apart, and data from Arrow is often of this kind."""
+    matrix.flags.writeable = False
     return matrix
 
 
@@ -153,9 +159,9 @@ def _filter(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> t
     """What no strong row dominates: these rows, and their positions (None where all are left)."""
     rows: Integers | None = None
     while len(values) >= tuning.filtered:
-        sample = values[:: -(-len(values) // tuning.sample)]
+        sample = values[:: -(-len(values) // tuning.sample)].copy()
         strong, share = choose_strong(sample, tuning.candidates, tuning.strong, tuning.least_gain)
-        if share < tuning.least_share:
+        if not len(strong) or share < tuning.least_share:
             break
         values, kept = _drop(values, lay_out(sample[strong]), threads if len(values) >= tuning.shared else 1, counts)
         rows = kept if rows is None else rows[kept]
@@ -177,8 +183,8 @@ def _drop(values: Floats, strong: Floats, threads: int, counts: Integers) -> tup
     counts[TESTS] += counted.sum()
     if threads == 1:
         left, kept = parts[0]
-        return left, kept
-    return np.concatenate([left for left, _ in parts]), np.concatenate([kept for _, kept in parts])
+        return _frozen(left), kept
+    return _frozen(np.concatenate([left for left, _ in parts])), np.concatenate([kept for _, kept in parts])
 
 
 @dataclass

@@ -32,7 +32,7 @@ def choose_strong(sample: Floats, candidates: int, most: int, least_gain: float)
     for column in sample.T:
         promise += np.log1p(-np.searchsorted(np.sort(column), column) / (size + 1.0))
     best = np.argsort(-promise, kind="stable")[:candidates]
-    chosen, left = greedy_cover(np.ascontiguousarray(sample), best, most, least_gain)
+    chosen, left = greedy_cover(sample, best, most, least_gain)
     return chosen, 1.0 - left
 
 
