@@ -181,7 +181,8 @@ class _Run:
 
         try:
             if pa.types.is_timestamp(self._form[0]):
-                return pa.scalar(text).cast(pa.timestamp("us")).as_py()
+                zoned = text.endswith("Z") or text[-6:-5] in ("+", "-")
+                return pa.scalar(text).cast(pa.timestamp("us", "UTC" if zoned else None)).as_py()
             return _number(text)
         except (ValueError, pa.ArrowException):
             raise OptionError(

@@ -33,7 +33,7 @@ File = CsvFile | ParquetFile | JsonlFile
 class Chunk:
     """Some rows of one file. `first` is the first one's number in the file, `start` how many rows of DATA came before.
 
-    `done` is the share of DATA read so far, `verbatim` says that the values are the text of a CSV file.
+    `done` is the share of DATA read so far, `verbatim` says that text columns hold what a CSV file says.
     """
 
     table: pa.Table
@@ -150,6 +150,16 @@ class Source:
         """Whether `take` reads little more than the rows it gives: so it is with Parquet."""
         return len(self._parquet_files()) == len(self._files)
 
+    def sample_text(self, column: str) -> str | None:
+        """How the first value of a column is written, where DATA is CSV."""
+        for file in self._files:
+            if isinstance(file, CsvFile):
+                for table, _ in file.batches([column]):
+                    for value in table.column(column):
+                        if value.is_valid:
+                            return str(value.as_py())
+        return None
+
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def check_names(self, names: Sequence[Column]) -> None:
@@ -173,7 +183,7 @@ class Source:
             for table, share in _sized(file.batches(names), rows):
                 typed = self._cast(file, table.select(names), first)
                 done = (before + share * file.size) / total
-                yield Chunk(typed, file.label, first, start, done, self.verbatim)
+                yield Chunk(typed, file.label, first, start, done, isinstance(file, CsvFile))
                 first += table.num_rows
                 start += table.num_rows
             before += file.size

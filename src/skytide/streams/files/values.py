@@ -43,7 +43,7 @@ class Numbers:
         try:
             if chunk.table.schema.field(name).metadata == JSON_TEXT:
                 return _json_numbers(column, name)
-            if chunk.verbatim:
+            if chunk.verbatim and pa.types.is_string(column.type):
                 return self._text(column, name)
             return _typed(chunk.table, name)
         except InputError as error:
