@@ -81,7 +81,10 @@ class LiveIds:
         arrivals: list[Any],
         overlap: Callable[[Any, Any], bool],
     ) -> None:
-        """Raise if a new row lives together with a live or new row of the same id; nothing is changed."""
+        """Raise if a new row lives together with a live or new row of the same id; nothing is changed.
+
+        The error's row is the position among the new rows.
+        """
         try:
             distinct = set(ids)
         except TypeError:
@@ -90,12 +93,13 @@ class LiveIds:
         if not again and len(distinct) == len(ids):
             return
         seen = {one: _listed(self.arrivals[one]) for one in again}
-        for one, arrival in zip(ids, arrivals, strict=True):
+        for row, (one, arrival) in enumerate(zip(ids, arrivals, strict=True)):
             others = seen.setdefault(one, [])
             if any(overlap(other, arrival) for other in others):
                 raise IdError(
                     "is the id of two rows that live at the same time",
                     value=one,
+                    row=row,
                     remedy="use an id that is unique among live rows",
                 )
             others.append(arrival)

@@ -131,7 +131,11 @@ class SlidingWindow:
                 values, keys, kept = values[timely], keys[timely], kept[timely]
         # From here on the window changes; only the check for ids can still refuse, before anything is kept.
         codes = self._groups.of(table)[kept]
-        self._admit_ids(kind, column, kept, keys, codes)
+        try:
+            self._admit_ids(kind, column, kept, keys, codes)
+        except IdError as error:
+            error.row = None if error.row is None else int(kept[error.row]) + 1
+            raise
         handles = self._handles.take(kind, column, total, kept)
         if values is table:
             values = values.copy()  # pending rows outlive the call, and the caller may reuse the array
