@@ -61,9 +61,9 @@ def test_figure_1c_has_population_variances_and_the_printed_members() -> None:
 
 
 def test_the_formulas() -> None:
-    one = Averages([{"a": 1.0, "b": 2.0, "c": 5.0, "d": -1.0}, {"a": 5.0, "b": 6.0, "c": 1.0, "d": 1.0}])
+    one = Averages([{"a": 1.0, "b": 2.0, "c": 9.0, "d": -1.0}, {"a": 5.0, "b": 6.0, "c": 5.0, "d": 3.0}])
     assert norm("a", "b")(one) == 5.0
-    assert distance("a", "b", "c", "d")(one) == 4.0
+    assert distance("a", "b", "c", "d")(one) == 5.0
     assert variance("a")(one) == 4.0
 
 

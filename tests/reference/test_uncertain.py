@@ -82,8 +82,9 @@ def test_the_counterexample_to_section_6_of_zhang09p_by_worlds() -> None:
     objects: list[Object] = [[Instance(row, Fraction(1, len(rows))) for row in rows] for rows in places]
     chances = [probability(objects, position) for position in range(5)]
     assert chances == [probability_by_worlds(objects, position) for position in range(5)]
-    # Object 0 falls out by its other instances, yet its (0, 1) is what keeps object 1 at a third instead of a half.
-    assert chances[0] == Fraction(1, 3) and chances[1] == Fraction(2, 3) * Fraction(1, 2) * Fraction(2, 3)
+    # Newer instances leave object 0 a third, so it is no candidate at q = 0.5; yet without it object 3 would reach q.
+    assert chances[3] == Fraction(4, 9) and 3 not in at_least(objects, 0.5)
+    assert reaches(probability(objects[1:], 2), 0.5)
 
 
 def test_consecutive_rows_with_one_key_are_one_object_and_a_key_may_return() -> None:
