@@ -177,24 +177,24 @@ def test_no_threads_at_all_are_refused() -> None:
 # -- codes and strong rows -------------------------------------------------------------------------------------------
 
 
-def encoded(values: Floats, sample: Floats) -> tuple[list[int], Integers, int, int]:
+def encoded(values: Floats, sampled: int) -> tuple[list[int], Integers, int, int]:
     """The codes, the scan order, the guards and the width."""
-    layout = choose_layout(sample)
     values = values.view()
     values.flags.writeable = False  # as the batch skyline does: compiled once
+    columns, width, bits, steps, guards, thresholds = choose_layout(values, sampled)
     codes, keys = np.empty(len(values), np.uint64), np.empty(len(values), np.uint64)
     shift = len(values).bit_length()
-    spread = spread_table(layout.bits, layout.columns)
-    encode(values, 0, 1, layout.thresholds, layout.bits, layout.width, spread, codes, keys, shift)
+    spread = spread_table(bits, len(columns))
+    encode(values, 0, 1, columns, thresholds, bits, steps, width, spread, codes, keys, shift)
     order = np.empty(len(values), np.int64)
     read_order(values, 0, 1, np.sort(keys), shift, order)
-    return codes.tolist(), order, int(layout.guards), layout.width
+    return codes.tolist(), order, int(guards), width
 
 
 @given(matrices(most=25).filter(len), st.integers(1, 25))
 @settings(max_examples=100, deadline=None)
 def test_codes_and_order_never_contradict_dominance(values: Floats, sampled: int) -> None:
-    codes, order, guards, width = encoded(values, values[:sampled])
+    codes, order, guards, width = encoded(values, sampled)
     position = np.empty(len(values), np.int64)
     position[order] = np.arange(len(values))
     for i, a in enumerate(values.tolist()):
@@ -211,10 +211,22 @@ def test_codes_and_order_never_contradict_dominance(values: Floats, sampled: int
 @given(matrices(most=25).filter(len))
 @settings(max_examples=50, deadline=None)
 def test_equal_rows_are_neighbours_in_the_scan(values: Floats) -> None:
-    _, order, _, _ = encoded(values, values[:1])
+    _, order, _, _ = encoded(values, 1)
     rows = [tuple(row) for row in values[order].tolist()]
     firsts = [i for i, row in enumerate(rows) if i == 0 or rows[i - 1] != row]
     assert len(firsts) == len(set(rows))
+
+
+@pytest.mark.parametrize("n", [1000, 70_000])
+@pytest.mark.parametrize("d", [3, 4, 5, 8, 13, 40])
+def test_levels_are_spread_evenly_over_a_column(n: int, d: int) -> None:
+    values = np.random.default_rng(d).random((n, d))
+    codes, _, _, width = encoded(np.column_stack([np.ones(n), values]), 1024)
+    first = np.array(codes, dtype=np.uint64) & np.uint64((1 << width) - 1)
+    counts = np.bincount(first.astype(np.int64))
+    # A sample of a few rows per level cuts unevenly, but no level swallows the column.
+    assert len(counts) >= 2 and counts.max() < 20 * n / len(counts)
+    assert (np.diff(first[np.argsort(values[:, 0])].astype(np.int64)) >= 0).all()
 
 
 def test_strong_rows_dominate_the_share_that_is_promised() -> None:

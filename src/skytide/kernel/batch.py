@@ -203,7 +203,7 @@ class _Part:
 
 
 def _parts(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> Booleans:
-    layout = choose_layout(values[:: -(-len(values) // tuning.sample)])
+    layout = choose_layout(values, tuning.sample)
     # Every thread takes each so-manieth row, since neighbours in the input may be alike.
     parts = _each(lambda part: _scan(values, part, threads, layout), range(threads))
     if threads > 1:
@@ -218,18 +218,19 @@ def _parts(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> Bo
 def _scan(values: Floats, first: int, step: int, layout: Layout) -> _Part:
     size = -(-(len(values) - first) // step)
     codes, keys = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint64)
-    spread = spread_table(layout.bits, layout.columns)
+    spread = spread_table(layout.bits, len(layout.columns))
     shift = size.bit_length()
-    encode(values, first, step, layout.thresholds, layout.bits, layout.width, spread, codes, keys, shift)
+    columns, width, bits, steps, guards, thresholds = layout
+    encode(values, first, step, columns, thresholds, bits, steps, width, spread, codes, keys, shift)
     keys.sort()
     order = np.empty(size, dtype=np.int64)
     read_order(values, first, step, keys, shift, order)
-    tree = empty_tree(size, layout.guards)
+    tree = empty_tree(size, guards)
     kept = np.empty((size, values.shape[1]))
     places = np.empty(size, dtype=np.int64)
     counts = np.zeros(3, dtype=np.int64)
     batch, words = np.empty((AHEAD + 1, values.shape[1])), np.empty(AHEAD + 1, dtype=np.uint64)
-    scan(values, first, step, order, codes, layout.guards, layout.width, tree, kept, batch, words, places, counts)
+    scan(values, first, step, order, codes, guards, width, tree, kept, batch, words, places, counts)
     return _Part(places, tree, kept, counts, np.zeros(counts[SIZE], dtype=np.bool_))
 
 

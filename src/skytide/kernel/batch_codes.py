@@ -28,35 +28,48 @@ Codes = npt.NDArray[np.uint64]
 
 LANES = 16
 """How many codes one test compares."""
-MOST_BITS = 8
-"""Bits per level at most: more levels cost more steps to find and separate few more rows."""
 _MOST_COLUMNS = 32
 """Columns in a code at most: a field is two bits wide there, and the further columns are left to the rows."""
+_FINE_ROWS = 1 << 16
+"""From so many rows on, fields of twelve bits pay, where there is room for them."""
 
 
 class Layout(NamedTuple):
-    """How the levels of the first columns lie in a code."""
+    """How the levels of some columns lie in a code."""
 
+    columns: Integers
     width: int
     bits: int
+    steps: int
     guards: np.uint64
     thresholds: Floats
-    """For every column 255 quantiles; a value's level is how many of them lie below it, less the lowest bits."""
-    columns: int
+    """For every column the quantiles that cut it into 16^steps levels, as a search tree of sixteen-fold nodes."""
 
 
-def choose_layout(sample: Floats) -> Layout:
-    """Fields and thresholds for rows like those of the sample. O(sample log sample)."""
-    columns = min(sample.shape[1], _MOST_COLUMNS)
-    width = 64 // columns
-    bits = min(width - 1, MOST_BITS)
-    guards = sum(1 << (column * width + width - 1) for column in range(columns))
-    quantiles = np.sort(sample[:, :columns].T, axis=1)[:, np.arange(256) * len(sample) // 256]
-    # Every sixteenth quantile first, then the fifteen between them: two steps find a level. Infinity is below nothing.
-    thresholds = np.full((columns, 17, LANES), np.inf)
-    thresholds[:, 0, :15] = quantiles[:, 16::16]
-    thresholds[:, 1:, :15] = quantiles.reshape(columns, 16, 16)[:, :, 1:]
-    return Layout(width, bits, np.uint64(guards), thresholds.reshape(-1), columns)
+def choose_layout(values: Floats, sampled: int) -> Layout:
+    """Fields and thresholds from a sample of the rows. O(sample log sample).
+
+    Columns that are constant in the sample tell little and take no field.
+    """
+    n = len(values)
+    fine = n >= _FINE_ROWS
+    sample = values[:: -(-n // (4 * sampled if fine else sampled))]
+    told = np.flatnonzero((sample != sample[0]).any(axis=0))[:_MOST_COLUMNS]
+    columns = told if len(told) else np.zeros(1, dtype=np.int64)
+    width = 64 // len(columns)
+    bits = min(width - 1, 12 if fine and len(columns) <= 4 else 8)
+    steps = 3 if bits > 8 else 2
+    guards = sum(1 << (field * width + width - 1) for field in range(len(columns)))
+    levels = LANES**steps
+    quantiles = np.sort(sample[:, columns].T, axis=1)[:, np.arange(levels) * len(sample) // levels]
+    nodes = []
+    for step in range(steps):
+        # A node holds the fifteen quantiles between its sixteen children, and infinity, which is below nothing.
+        edges = quantiles[:, :: levels // LANES ** (step + 1)].reshape(len(columns), -1, LANES)
+        nodes.append(
+            np.append(edges[:, :, 1:], np.full((*edges.shape[:2], 1), np.inf), axis=2).reshape(len(columns), -1)
+        )
+    return Layout(columns, width, bits, steps, np.uint64(guards), np.concatenate(nodes, axis=1).reshape(-1))
 
 
 def spread_table(bits: int, columns: int) -> Codes:
@@ -73,33 +86,39 @@ def encode(
     values: Floats,
     first: int,
     step: int,
+    columns: Integers,
     thresholds: Floats,
     bits: int,
+    steps: int,
     width: int,
     spread: Codes,
     codes: Codes,
     keys: Codes,
     shift: int,
 ) -> None:
-    """The codes and the sort keys of the rows first, first + step, ... O(rows * columns).
+    """The codes and the sort keys of the rows first, first + step, ... O(rows * columns * steps).
 
     A key is as much of the Z-address as fits above `shift` bits, and below it the row's number: sorting plain words is
     far faster than sorting positions by them. Dropping the last bits of an address keeps its order safe.
     """
-    size = 17 * LANES
-    columns = thresholds.shape[0] // size
-    surplus = MOST_BITS - bits
-    dropped = max(0, bits * columns + shift - 64)
+    fields = columns.shape[0]
+    size = thresholds.shape[0] // fields
+    surplus = 4 * steps - bits
+    dropped = max(0, bits * fields + shift - 64)
     for i in range(codes.shape[0]):
         row = first + i * step
         code = np.uint64(0)
         address = np.uint64(0)
-        for k in range(columns):
-            coarse = count_below(thresholds, k * size, values[row, k])
-            level = coarse * LANES + count_below(thresholds, k * size + LANES + coarse * LANES, values[row, k])
+        for field in range(fields):
+            value = values[row, columns[field]]
+            node = field * size
+            level = count_below(thresholds, node, value)
+            level = level * LANES + count_below(thresholds, node + LANES + level * LANES, value)
+            if steps == 3:
+                level = level * LANES + count_below(thresholds, node + LANES + LANES**2 + level * LANES, value)
             level >>= surplus
-            code |= np.uint64(level) << np.uint64(k * width)
-            address |= spread[level] << np.uint64(columns - 1 - k)
+            code |= np.uint64(level) << np.uint64(field * width)
+            address |= spread[level] << np.uint64(fields - 1 - field)
         codes[i] = code
         keys[i] = ((address >> np.uint64(dropped)) << np.uint64(shift)) | np.uint64(i)
 
