@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from skytide.monitors.sliding.engines import ENGINES
 
 import skytide as sk
 from skytide.errors import IdError, InputError, OptionError, StateError, WindowError
+from skytide.monitors.sliding.engines import ENGINES
 from skytide.reference.window import skyline_at, split_late, window_changes
 
 KINDS = [("auto", "auto"), *ENGINES]
@@ -213,6 +213,27 @@ def test_a_second_live_row_with_one_id_is_refused_and_nothing_is_lost(
         else:
             window.insert([0.0], time=time, id=one)
             taken.append((one, time))
+
+
+@settings(max_examples=100)
+@given(stream=streams(), duration=st.integers(1, 4), text=st.booleans(), data=st.data())
+def test_an_id_that_comes_again_as_its_row_expires_gives_no_change_while_it_stays(
+    stream: tuple[Any, Any, Any, Any], duration: int, text: bool, data: st.DataObject
+) -> None:
+    rows, times, groups, cuts = stream
+    ids: list[Any] = []
+    for position, time in enumerate(times):
+        taken = {one for one, when in zip(ids, times[:position], strict=True) if when + duration > time}
+        free = [one for one in range(len(rows)) if one not in taken]
+        ids.append(data.draw(st.sampled_from(free[:2]), label=f"id {position}"))
+    ids = [f"i{one}" for one in ids] if text else ids
+    window = sk.SlidingWindow(preference(rows, False), duration=duration)
+    found: list[tuple[Any, str, Any]] = []
+    for part in batches(len(rows), cuts):
+        found += listed(window.extend(table(rows, groups, part), times=times[part], ids=ids[part]))
+        window = sk.SlidingWindow.from_bytes(window.to_bytes())
+    found += listed(window.advance(times[-1]))
+    assert found == [tuple(c) for c in window_changes(rows, times, ids, duration=duration)]
 
 
 @settings(max_examples=100)

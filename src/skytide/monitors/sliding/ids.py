@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skytide.errors import IdError
-from skytide.model import Integers
+from skytide.model import Booleans, Integers
 from skytide.tables import as_array
 
 
@@ -68,11 +68,25 @@ class Handles:
             self._sweep_at = max(1024, 2 * len(self.known))
 
 
+def net(times: Integers, signs: Integers, ids: npt.NDArray[Any]) -> Booleans:
+    """Which changes stay when an id's `-` and `+` at one instant cancel: its next row took the place of its last."""
+    if ids.dtype.kind == "O":
+        known: dict[Hashable, int] = {}
+        ids = np.array([known.setdefault(one, len(known)) for one in ids.tolist()], dtype=np.int64)
+    order = np.lexsort((signs, ids, times))
+    twice = (times[order][1:] == times[order][:-1]) & (ids[order][1:] == ids[order][:-1])
+    stays = np.ones(len(times), dtype=bool)
+    stays[order[1:][twice]] = False
+    stays[order[:-1][twice]] = False
+    return stays
+
+
 class LiveIds:
     """The ids of live rows, to refuse a second live row with the same id. Memory follows the window, not the answer."""
 
     def __init__(self) -> None:
         self.arrivals: dict[Hashable, Any] = {}  # an arrival, or a list of arrivals where an id came again
+        self.came_again = False
         self._sweep_at = 4096
 
     def check(
@@ -108,6 +122,7 @@ class LiveIds:
         """Remember checked rows, and forget dead ones when what is known has doubled. Amortised O(1) per row."""
         again = self.arrivals.keys() & set(ids)
         if again or len(set(ids)) < len(ids):
+            self.came_again = True
             for one, arrival in zip(ids, arrivals, strict=True):
                 known = self.arrivals.get(one)
                 self.arrivals[one] = arrival if known is None else [*_listed(known), arrival]

@@ -32,6 +32,7 @@ def dump(window: SlidingWindow) -> bytes:
         "tallies": window._tallies,
         "work": {name: amount for name, amount in flow.counters().items() if name != "memory_bytes"},
         "handles": {"kind": window._handles.kind, "next": window._handles.next},
+        "came_again": window._live.came_again,
         "groups": {"codes": list(window._groups.keys), "next": window._groups.next},
     }
     parts: Parts = {
@@ -76,6 +77,7 @@ def _rebuild(meta: dict[str, Any], parts: Parts, make: type[SlidingWindow], over
     flow = window._flow
     window._tallies = meta["tallies"]
     flow.work = meta["work"]
+    window._live.came_again = meta["came_again"]
     window._handles.kind, window._handles.next = meta["handles"]["kind"], meta["handles"]["next"]
     window._handles.known = dict(zip(parts["known_handles"].tolist(), parts["known_ids"].tolist(), strict=True))
     columns = [parts[f"group_{position}"].tolist() for position in range(len(preference.by))]

@@ -22,7 +22,7 @@ from skytide.monitors.sliding.clock import Clock
 from skytide.monitors.sliding.engine import Moves
 from skytide.monitors.sliding.flow import Arrivals, CountFlow, TimeFlow
 from skytide.monitors.sliding.groups import Groups
-from skytide.monitors.sliding.ids import Handles, LiveIds
+from skytide.monitors.sliding.ids import Handles, LiveIds, net
 from skytide.tables import Table, column_of, open_table, oriented, restored, row_count
 
 
@@ -313,7 +313,11 @@ class SlidingWindow:
     def _changes(self, moves: Moves, late: Integers | None = None, bad: Integers | None = None) -> Changes:
         empty = np.zeros(0, np.int64)
         times = moves.times if self._clock is None or self._clock.kind is None else self._clock.times(moves.times)
-        found = Changes.of(times, moves.signs, self._handles.ids(moves.handles))
+        signs, ids = moves.signs, self._handles.ids(moves.handles)
+        if self._live.came_again or not (self.check_ids or self._handles.kind == "number"):
+            stays = net(moves.times, signs, ids)
+            times, signs, ids = times[stays], signs[stays], ids[stays]
+        found = Changes.of(times, signs, ids)
         if isinstance(self._flow, TimeFlow) and self._flow.idle:
             waiting = set(self._flow.pending.codes.tolist())
             for code in self._flow.idle:
