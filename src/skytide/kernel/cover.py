@@ -1,0 +1,71 @@
+"""Which rows of a batch a few strong rows outdo: a quick look, before the work that is exact for every row.
+
+Most rows of a stream are dominated by many others, and a few dozen of the strongest find most of these. What is found
+here is true; what is not found may be true as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from skytide.kernel.rtree_lanes import LANES, count_bits, lanes_weakly_better, lanes_weakly_worse, lowest_bit
+from skytide.model import Booleans, Floats, Integers
+
+NOTHING = np.iinfo(np.int64).min
+"""The mark of rows that nothing is found for."""
+
+
+@njit(cache=True)
+def _dominating(pilots: Floats, row: Floats, marks: Integers, k: int) -> tuple[int, int]:
+    """How many pilots dominate the row, counted up to k, and for k = 1 the largest mark among all that do."""
+    count = 0
+    best = NOTHING
+    for base in range(0, pilots.shape[1], LANES):
+        bits = lanes_weakly_better(pilots, base, pilots.shape[1], row)
+        if bits == 0:
+            continue
+        bits &= ~lanes_weakly_worse(pilots, base, pilots.shape[1], row)
+        count += count_bits(bits)
+        if k > 1:
+            if count >= k:
+                break
+            continue
+        while bits:
+            best = max(best, marks[base + lowest_bit(bits)])
+            bits &= bits - 1
+    return count, best
+
+
+@njit(cache=True)
+def cover(
+    rows: Floats, marks: Integers, strengths: Floats, first: int, k: int, floor: int, slots: int
+) -> tuple[Booleans, Integers]:
+    """Which rows at least k strong rows before them dominate, and for k = 1 the largest mark among these.
+
+    Up to `slots` strong rows (a multiple of 16) are kept at a time: those with the smallest `strengths` of the rows so
+    far that have a mark above `floor` and that fewer than k of the others dominate. Leaving some out makes the result
+    weaker, never wrong. The rows before `first` are only offered, not tested. O(rows * slots * d), 16 at a time.
+    """
+    n, d = rows.shape
+    pilots = np.full((d, slots), np.nan)
+    pilot_marks = np.full(slots, NOTHING)
+    weights = np.full(slots, np.inf)
+    worst = 0
+    covered = np.zeros(n - first, np.bool_)
+    best = np.full(n - first, NOTHING)
+    for i in range(n):
+        offered = strengths[i] < weights[worst] and marks[i] > floor
+        if i < first and not offered:
+            continue
+        count, mark = _dominating(pilots, rows[i], pilot_marks, k)
+        if i >= first:
+            covered[i - first] = count >= k
+            best[i - first] = mark
+        if offered and count < k:
+            for c in range(d):
+                pilots[c, worst] = rows[i, c]
+            pilot_marks[worst] = marks[i]
+            weights[worst] = strengths[i]
+            worst = int(np.argmax(weights))
+    return covered, best
