@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skytide.model import Floats, Integers
+from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.sliding.clock import HIGHEST, LOWEST, Clock
 from skytide.monitors.sliding.engine import Engine, Moves, Rows
 
@@ -42,7 +42,8 @@ class Arrivals(NamedTuple):
 
     def by_group(self) -> Iterator[tuple[int, Arrivals]]:
         """The rows of each group, groups in the order of their codes, rows in the order they have."""
-        if len(self.codes) and self.codes[0] == self.codes[-1] and (self.codes == self.codes[0]).all():
+        alone = self.codes.strides == (0,)  # one value in memory stands for all rows: there are no `by` columns
+        if len(self.codes) and (alone or (self.codes[0] == self.codes[-1] and (self.codes == self.codes[0]).all())):
             yield int(self.codes[0]), self
             return
         order = np.argsort(self.codes, kind="stable")
@@ -143,12 +144,12 @@ class TimeFlow(Flow):
     def __post_init__(self) -> None:
         self.pending = no_arrivals(self.dimensions)
 
-    def late(self, keys: Integers) -> Integers:
-        """Positions of rows that come too late, judged row by row in the order in which they come."""
-        if not len(keys):
-            return np.zeros(0, np.int64)
+    def late(self, keys: Integers) -> Booleans:
+        """Which rows come too late, judged row by row in the order in which they come."""
+        if not len(keys) or (keys[0] >= self.latest and keys[0] > self.closed and (keys[1:] >= keys[:-1]).all()):
+            return np.zeros(len(keys), dtype=bool)
         seen = np.maximum.accumulate(np.concatenate(([self.latest], keys[:-1])))
-        return np.flatnonzero((keys <= self.closed) | self.clock.too_late(keys, seen))
+        return (keys <= self.closed) | self.clock.too_late(keys, seen)
 
     def take(self, rows: Arrivals) -> Moves:
         """Take rows that are not too late; what they close comes out."""
@@ -156,7 +157,10 @@ class TimeFlow(Flow):
             return _joined([])
         self.pending = self.pending.join(rows)
         self.latest = max(self.latest, int(rows.keys.max()))
-        return self.close(self.clock.closed_by(self.latest))
+        bound = self.clock.closed_by(self.latest)
+        if bound <= self.closed and self.pending is rows:
+            self.pending = rows.pick(np.arange(len(rows.keys)))  # a copy: the caller may use the array for other rows
+        return self.close(bound)
 
     def close(self, bound: int) -> Moves:
         """Make every instant up to the bound final."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skytide.model import Column, Integers
-from skytide.tables import Table, column_of, group_codes, open_table
+from skytide.tables import Table, column_of, group_codes, open_table, row_count
 
 _NAN = float("nan")  # one object for all: a NaN equals itself by identity when it is looked up
 
@@ -26,9 +26,9 @@ class Groups:
     def of(self, data: Table) -> Integers:
         """The code of each row's group; new groups get new codes. O(n)."""
         table = open_table(data)
-        local, count = group_codes(table, self.by)
         if not self.by:
-            return local
+            return np.broadcast_to(np.int64(0), row_count(table))
+        local, count = group_codes(table, self.by)
         _, first = np.unique(local, return_index=True)
         columns = [
             [_canonical(value) for value in self._column(table, name).take(pa.array(first)).to_pylist()]

@@ -26,15 +26,17 @@ class Handles:
         self.known: dict[int, Hashable] = {}
         self._sweep_at = 1024
 
-    def kind_of(self, ids: Any) -> tuple[str, npt.NDArray[Any]]:
-        """What kind of ids these are, as an array; the kind must stay the same."""
+    def kind_of(self, ids: Any, total: int) -> tuple[str, npt.NDArray[Any]]:
+        """What kind of ids these are, as an array; the kind must stay the same, and none may be missing."""
         if ids is None:
             kind, column = "number", np.zeros(0, np.int64)
         else:
             column = as_array(ids)
             kind = "integer" if column.dtype.kind in "iu" and column.dtype != np.uint64 else "other"
-            if column.ndim != 1:
-                raise IdError("ids are one column", remedy="give one id per row")
+            if column.shape != (total,):
+                raise IdError(f"there are {len(column)} ids for {total} rows", remedy="give one id per row")
+            if kind == "other" and any(one is None or one != one for one in column.tolist()):
+                raise IdError("an id is missing", remedy="give every row an id, or none")
         if self.kind is not None and kind != self.kind:
             raise IdError(
                 f"the window's ids are of the kind {self.kind!r}, these are of the kind {kind!r}",

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from skytide.errors import IdError, InputError, OptionError, WindowError
-from skytide.model import Changes, Integers, MissingPolicy, Preference, Window, check_missing_policy
+from skytide.model import Booleans, Changes, Floats, Integers, MissingPolicy, Preference, Window, check_missing_policy
 from skytide.monitors.sliding import stored
 from skytide.monitors.sliding.choice import maker
 from skytide.monitors.sliding.clock import Clock
@@ -40,6 +40,20 @@ class Skyline:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.ids.tolist())
+
+
+class _Batch(NamedTuple):
+    """The rows of one call: what is taken, as the engines want it, and the positions of what is and is not."""
+
+    values: Floats
+    keys: Integers
+    kept: Integers | slice
+    late: Integers
+    bad: Integers
+    total: int
+
+
+_NONE = np.zeros(0, np.int64)
 
 
 class SlidingWindow:
@@ -102,47 +116,18 @@ class SlidingWindow:
         window is as it was before. Cost: amortised, a few comparisons per row; see docs/benchmarks.md.
         """
         table = open_table(rows)
-        total = row_count(table)
-        if not total:
+        if not row_count(table):
             return Changes.concatenate([])
-        found = oriented(table, self.preference, self.nulls)
-        kept = np.arange(total) if found.rows is None else found.rows
-        stamps = self._read_times(table, times, total)
-        values = found.values
-        if stamps is not None:
-            missing = np.isnat(stamps) if stamps.dtype.kind == "M" else np.isnan(stamps)
-            if missing.any():
-                if self.nulls != "drop":
-                    row = int(np.argmax(missing)) + 1
-                    raise InputError("the time is missing", row=row, remedy="fill it in, or choose the policy drop")
-                inner = np.flatnonzero(~missing[kept])
-                values, kept = values[inner], kept[inner]
-        kind, column = self._handles.kind_of(_column(table, ids))
-        if kind != "number" and len(column) != total:
-            raise IdError(f"there are {len(column)} ids for {total} rows", remedy="give one id per row")
-        bad = np.setdiff1d(np.arange(total), kept) if len(kept) < total else np.zeros(0, np.int64)
-        keys, late = np.zeros(len(kept), np.int64), np.zeros(0, np.int64)
-        if stamps is not None and isinstance(self._flow, TimeFlow):
-            keys = self._flow.clock.keys(stamps[kept])
-            tardy = self._flow.late(keys)
-            if len(tardy):
-                late = kept[tardy]
-                timely = np.setdiff1d(np.arange(len(kept)), tardy)
-                values, keys, kept = values[timely], keys[timely], kept[timely]
+        batch = self._read(table, times)
+        kind, column = self._handles.kind_of(_column(table, ids), batch.total)
         # From here on the window changes; only the check for ids can still refuse, before anything is kept.
-        codes = self._groups.of(table)[kept]
-        try:
-            self._admit_ids(kind, column, kept, keys, codes)
-        except IdError as error:
-            error.row = None if error.row is None else int(kept[error.row]) + 1
-            raise
-        handles = self._handles.take(kind, column, total, kept)
-        if values is table:
-            values = values.copy()  # pending rows outlive the call, and the caller may reuse the array
-        self._tallies["rows"] += len(kept)
-        self._tallies["late"] += len(late)
-        self._tallies["bad"] += len(bad)
-        return self._changes(self._flow.take(Arrivals(values, codes, handles, keys)), late, bad)
+        codes = self._groups.of(table)[batch.kept]
+        self._admit_ids(kind, column, batch, codes)
+        handles = self._handles.take(kind, column, batch.total, batch.kept)
+        for name, amount in (("rows", len(handles)), ("late", len(batch.late)), ("bad", len(batch.bad))):
+            self._tallies[name] += amount
+        moves = self._flow.take(Arrivals(batch.values, codes, handles, batch.keys))
+        return self._changes(moves).beside(batch.late, batch.bad)
 
     def insert(self, row: Sequence[Any] | Mapping[str, Any], time: Any = None, id: Any = None) -> Changes:
         """Take one row: its values in the order of the preference's columns, or by column name. As `extend`."""
@@ -253,42 +238,71 @@ class SlidingWindow:
 
     # -- details -------------------------------------------------------------------------------------------------------
 
-    def _read_times(self, table: Any, times: Any, total: int) -> npt.NDArray[Any] | None:
-        if self._clock is None:
-            if times is not None:
-                raise WindowError("a count window has no times", remedy="leave times out, or give a duration")
-            return None
+    def _read(self, table: Any, times: Any) -> _Batch:
+        """The rows of a call that are taken, and those that are not; nothing is changed."""
+        total = row_count(table)
+        found = oriented(table, self.preference, self.nulls)
+        kept = slice(None) if found.rows is None else found.rows
+        values, keys, late = found.values, np.broadcast_to(np.int64(0), len(found.values)), _NONE
+        if self._clock is None and times is not None:
+            raise WindowError("a count window has no times", remedy="leave times out, or give a duration")
+        if isinstance(self._flow, TimeFlow):
+            stamps, missing = self._read_times(table, times, total)
+            if missing.any():
+                inner = np.flatnonzero(~missing[kept])
+                values, kept = values[inner], np.arange(total)[kept][inner]
+            keys = self._flow.clock.keys(stamps[kept])
+            tardy = self._flow.late(keys)
+            if tardy.any():
+                kept = np.arange(total)[kept]
+                late, kept, values, keys = kept[tardy], kept[~tardy], values[~tardy], keys[~tardy]
+        bad = _NONE
+        if len(values) + len(late) < total:
+            taken = np.zeros(total, dtype=bool)
+            taken[kept] = taken[late] = True
+            bad = np.flatnonzero(~taken)
+        return _Batch(values, keys, kept, late, bad, total)
+
+    def _read_times(self, table: Any, times: Any, total: int) -> tuple[npt.NDArray[Any], Booleans]:
+        """The times of all rows, and which of them are missing."""
+        assert self._clock is not None
         if times is None:
             raise WindowError("a time window needs times", remedy="give times, one per row, or use a count window")
         stamps = self._clock.prepare(_column(table, times))
         if len(stamps) != total:
             raise WindowError(f"there are {len(stamps)} times for {total} rows", remedy="give one time per row")
-        return stamps
+        missing = np.isnat(stamps) if stamps.dtype.kind == "M" else np.isnan(stamps)
+        if self.nulls != "drop" and missing.any():
+            row = int(np.argmax(missing)) + 1
+            raise InputError("the time is missing", row=row, remedy="fill it in, or choose the policy drop")
+        return stamps, missing
 
-    def _admit_ids(self, kind: str, column: npt.NDArray[Any], kept: Integers, keys: Integers, codes: Integers) -> None:
+    def _admit_ids(self, kind: str, column: npt.NDArray[Any], batch: _Batch, codes: Integers) -> None:
+        """Refuse a second live row with one id, and remember the ids of the rows that are taken."""
         if kind == "number" or not self.check_ids:
             return
-        ids = column[kept].tolist()
-        if any(one is None or one != one for one in ids):
-            raise IdError("an id is missing", remedy="give every row an id, or none")
-        if isinstance(self._flow, TimeFlow):
-            flow = self._flow
+        ids = column[batch.kept].tolist()
+        try:
+            if isinstance(self._flow, TimeFlow):
+                self._admit_timed(self._flow, ids, batch.keys.tolist())
+            else:
+                self._admit_counted(self._flow, ids, codes)
+        except IdError as error:
+            if error.row is not None:
+                error.row = int(np.arange(batch.total)[batch.kept][error.row]) + 1
+            raise
 
-            def expiry(arrival: int) -> int:
-                return int(flow.clock.expiries(np.array([arrival]))[0])
+    def _admit_timed(self, flow: TimeFlow, ids: list[Any], arrivals: list[int]) -> None:
+        def expiry(arrival: int) -> int:
+            return int(flow.clock.expiries(np.array([arrival]))[0])
 
-            def overlap(one: int, other: int) -> bool:
-                return expiry(min(one, other)) > max(one, other)
+        def overlap(one: int, other: int) -> bool:
+            return expiry(min(one, other)) > max(one, other)
 
-            arrivals: list[Any] = keys.tolist()
-            self._live.check(ids, arrivals, overlap)
-            self._live.add(ids, arrivals, lambda arrival: expiry(arrival) > flow.closed)
-        else:
-            self._admit_counted(ids, codes)
+        self._live.check(ids, arrivals, overlap)
+        self._live.add(ids, arrivals, lambda arrival: expiry(arrival) > flow.closed)
 
-    def _admit_counted(self, ids: list[Any], codes: Integers) -> None:
-        assert isinstance(self._flow, CountFlow)
-        flow = self._flow
+    def _admit_counted(self, flow: CountFlow, ids: list[Any], codes: Integers) -> None:
         # A row is known by its group, its number in the group and its position in this batch (before it: -1).
         order = np.argsort(codes, kind="stable")
         positions = {
@@ -310,8 +324,7 @@ class SlidingWindow:
         known = [(code, number, -1) for code, number, _ in arrivals]
         self._live.add(ids, known, lambda one: one[1] + flow.length > flow.counts.get(one[0], 0))
 
-    def _changes(self, moves: Moves, late: Integers | None = None, bad: Integers | None = None) -> Changes:
-        empty = np.zeros(0, np.int64)
+    def _changes(self, moves: Moves) -> Changes:
         times = moves.times if self._clock is None or self._clock.kind is None else self._clock.times(moves.times)
         signs, ids = moves.signs, self._handles.ids(moves.handles)
         if self._live.came_again or not (self.check_ids or self._handles.kind == "number"):
@@ -325,7 +338,7 @@ class SlidingWindow:
                     self._groups.forget(code)
             self._flow.idle.clear()
         self._handles.sweep(self._needed_handles)
-        return found.beside(empty if late is None else late, empty if bad is None else bad)
+        return found
 
     def _needed_handles(self) -> Iterator[int]:
         for rows in self._flow.retained().values():
