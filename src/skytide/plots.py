@@ -65,9 +65,9 @@ def check_plot(path: str, columns: tuple[str, ...]) -> None:
     """An error where the picture cannot be drawn: unknown extension, no such folder, not two or three columns."""
     target = Path(path)
     if target.suffix.lower() not in EXTENSIONS:
-        raise OptionError("the plot's extension is not known", value=path, remedy="use .png, .svg or .pdf")
+        raise OptionError("the plot's extension is not known", file=path, remedy="use .png, .svg or .pdf")
     if not target.parent.is_dir():
-        raise OptionError("the plot's folder does not exist", value=path, remedy="make the folder first")
+        raise OptionError("the plot's folder does not exist", file=path, remedy="make the folder first")
     if len(set(columns)) != len(columns) or len(columns) not in (2, 3):
         raise OptionError(
             "is not a choice of two or three columns to draw", value=",".join(columns), remedy="name two or three"

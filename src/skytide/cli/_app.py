@@ -57,7 +57,7 @@ class Commands(click.Group):
     ) -> NoReturn:
         """Run the command line; always ends with SystemExit."""
         try:
-            status = super().main(args, prog_name or "skytide", complete_var, standalone_mode=False, **extra)
+            status = super().main(args, "skytide", complete_var, standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.ctx.get_help() if error.ctx else "")
             status = 0

@@ -142,6 +142,7 @@ def spark_skyline(
     """
     try:
         from skytide.spark.batch import skyline as distributed
+        from skytide.spark.faults import plain_errors
         from skytide.spark.session import local_session
     except ImportError as error:
         raise MissingDependencyError(
@@ -160,6 +161,7 @@ def spark_skyline(
                 texts = [as_text(part.values.column(str(name))).cast(pa.string()) for name in preference.by]
                 values = [part.values.column(str(name)) for name in preference.names]
                 output.write(pa.Table.from_arrays([pa.array(part.rows), *values, *texts], schema=schema))
-        frame = local_session().read.parquet(path)
-        found = distributed(frame, Preference(least, most, groups), nulls=nulls).select("row").toArrow()
+        with plain_errors():
+            frame = local_session().read.parquet(path)
+            found = distributed(frame, Preference(least, most, groups), nulls=nulls).select("row").toArrow()
     return source.take(np.sort(found.column("row").to_numpy()))

@@ -33,14 +33,14 @@ def check_output(target: str | None, extensions: tuple[str, ...] = EXTENSIONS) -
     path = Path(target)
     if path.suffix.lower() not in extensions:
         raise OptionError(
-            "the output file's extension is not known", value=target, remedy=f"use one of {', '.join(extensions)}"
+            "the output file's extension is not known", file=target, remedy=f"use one of {', '.join(extensions)}"
         )
     if not path.parent.is_dir():
-        raise OptionError("the output file's folder does not exist", value=target, remedy="make the folder first")
+        raise OptionError("the output file's folder does not exist", file=target, remedy="make the folder first")
     if path.is_dir():
-        raise OptionError("the output file is a folder", value=target, remedy="name a file")
+        raise OptionError("the output file is a folder", file=target, remedy="name a file")
     if not os.access(path.parent, os.W_OK):
-        raise OptionError("the output file's folder is not writable", value=target, remedy="choose another folder")
+        raise OptionError("the output file's folder is not writable", file=target, remedy="choose another folder")
 
 
 class Output:

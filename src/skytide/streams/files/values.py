@@ -53,18 +53,19 @@ class Numbers:
             raise
 
     def _text(self, column: pa.ChunkedArray, name: str) -> Floats:
-        form = self._forms.get(name, pa.float64())
+        known = self._forms.get(name)
+        form = known or pa.float64()
         read = _cast(column, form)
         if read is None:
             column = _cleaned(column)
+            form = known or _form_of(column)
             read = _cast(column, form)
-        if read is None and name not in self._forms:
-            for form in (*_TIMES, pa.bool_()):
-                read = _cast(column, form)
-                if read is not None:
-                    break
+        if read is None and pa.types.is_timestamp(form):
+            # Finer fractions may come in later rows.
+            form = pa.timestamp("ns", form.tz)
+            read = _cast(column, form)
         if read is None:
-            raise _first_misfit(column, self._forms.get(name, pa.float64()), name)
+            raise _first_misfit(column, form, name)
         if read.null_count < len(read):
             self._forms[name] = form
         if form != pa.float64():
@@ -79,6 +80,12 @@ def _cast(column: pa.ChunkedArray, form: pa.DataType) -> pa.ChunkedArray | None:
         return column.cast(form)
     except pa.ArrowInvalid:
         return None
+
+
+def _form_of(column: pa.ChunkedArray) -> pa.DataType:
+    """What the first value is: a number, a time or a truth value; a number also where it is none of them."""
+    first = column.drop_null().slice(0, 1)
+    return next((form for form in (pa.float64(), *_TIMES, pa.bool_()) if _cast(first, form) is not None), pa.float64())
 
 
 def _cleaned(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -103,7 +110,7 @@ def _first_misfit(column: pa.ChunkedArray, form: pa.DataType, name: str) -> Inpu
 
 def _check_exact(column: pa.ChunkedArray, values: Floats, name: str) -> None:
     """An error where a number is too large to be itself in float64."""
-    for position in np.flatnonzero(np.abs(values) > EXACT).tolist():
+    for position in np.flatnonzero(np.abs(values) >= EXACT).tolist():
         text = column[position].as_py()
         if np.isinf(values[position]):
             exact = "inf" in text.lower()
@@ -196,7 +203,8 @@ def _as_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | No
     if kind == pa.int64():
         return read if _all_match(column, r"^(0|-?[1-9]\d*)$") else None
     if kind == pa.float64():
-        if not _all_match(column, r"^[+-]?(0?[^0-9]|0$|[1-9])"):
+        # Neither leading zeros nor whole numbers that may not be exact.
+        if not _all_match(column, r"^[+-]?(0?[^0-9]|0$|[1-9]\d{0,14}$|[1-9]\d*\D)"):
             return None
         try:
             _check_exact(column, read.to_numpy(), "")

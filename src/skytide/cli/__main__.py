@@ -1,0 +1,5 @@
+"""`python -m skytide.cli` is the command `skytide`."""
+
+from skytide.cli import main
+
+main()
