@@ -17,6 +17,7 @@ from skytide.monitors.sliding.flow import Arrivals, CountFlow, TimeFlow
 from skytide.monitors.storage import Parts, pack, unpack
 
 if TYPE_CHECKING:
+    from skytide.monitors.sliding.scoring import ScoreFunction
     from skytide.monitors.sliding.window import SlidingWindow
 
 KIND = "SlidingWindow"
@@ -61,19 +62,28 @@ def dump(window: SlidingWindow) -> bytes:
     return pack(KIND, VERSION, meta, parts)
 
 
-def restore(blob: bytes, make: type[SlidingWindow], **overrides: Any) -> SlidingWindow:
+def restore(blob: bytes, make: type[SlidingWindow], score: ScoreFunction | None = None) -> SlidingWindow:
     """The window that `dump` wrote; a `StateError` for any other bytes."""
     meta, parts = unpack(blob, KIND, VERSION)
     try:
-        return _rebuild(meta, parts, make, overrides)
+        if (meta["options"]["score"] == []) != (score is not None):
+            raise StateError(
+                "the stored window has " + ("no score function" if score else "a score function, which is not stored"),
+                remedy="leave score out" if score else "give it again: from_bytes(blob, score=...)",
+            )
+        return _rebuild(meta, parts, make, score)
     except (KeyError, TypeError, IndexError) as reason:
         raise StateError(f"the stored window lacks something ({reason!r})", remedy="store it again") from None
 
 
-def _rebuild(meta: dict[str, Any], parts: Parts, make: type[SlidingWindow], overrides: dict[str, Any]) -> SlidingWindow:
+def _rebuild(
+    meta: dict[str, Any], parts: Parts, make: type[SlidingWindow], score: ScoreFunction | None
+) -> SlidingWindow:
     options = dict(meta["options"])
     preference = Preference(**{role: tuple(options.pop(role)) for role in ("minimize", "maximize", "by")})
-    window = make(preference, **(options | overrides))
+    if score is not None:
+        options["score"] = score
+    window = make(preference, **options)
     flow = window._flow
     window._tallies = meta["tallies"]
     flow.work = meta["work"]

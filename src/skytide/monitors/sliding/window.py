@@ -15,20 +15,35 @@ import numpy as np
 import numpy.typing as npt
 
 from skytide.errors import IdError, InputError, OptionError, WindowError
-from skytide.model import Booleans, Changes, Floats, Integers, MissingPolicy, Preference, Window, check_missing_policy
+from skytide.model import (
+    Booleans,
+    Changes,
+    Column,
+    Floats,
+    Integers,
+    MissingPolicy,
+    Preference,
+    Window,
+    check_missing_policy,
+)
 from skytide.monitors.sliding import stored
 from skytide.monitors.sliding.choice import maker
 from skytide.monitors.sliding.clock import Clock
-from skytide.monitors.sliding.engine import Moves
+from skytide.monitors.sliding.engine import Moves, Rows
 from skytide.monitors.sliding.flow import Arrivals, CountFlow, TimeFlow
 from skytide.monitors.sliding.groups import Groups
 from skytide.monitors.sliding.ids import Handles, LiveIds, net
+from skytide.monitors.sliding.scoring import Score, ScoreFunction
+from skytide.monitors.sliding.skyband import SkybandEngine
 from skytide.tables import Table, column_of, open_table, oriented, restored, row_count
 
 
 @dataclass(frozen=True)
 class Skyline:
-    """An answer: the rows' ids, their preference columns as they came in, their arrival times and groups."""
+    """An answer: the rows' ids, their preference columns as they came in, their arrival times and groups.
+
+    In a window with a score the values are the scores alone.
+    """
 
     ids: npt.NDArray[Any]
     values: npt.NDArray[np.float64]
@@ -63,6 +78,9 @@ class SlidingWindow:
     or `auto`; `index` is `list`, `rtree` or `auto`. All give the same changes. `nulls` is the missing-value policy.
     `lateness` is how far rows may come out of order in a time window. With `by` columns each group has its own window.
 
+    With `k` above 1 the answer is the k-skyband: the rows that fewer than k rows dominate. With `score`, a weight per
+    column or a monotone function (see `scoring.Score`), it is the top k: the rows with fewer than k better scores.
+
     >>> window = SlidingWindow(Preference.columns(2), count=2)
     >>> for change in window.extend(np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]])):
     ...     print(*change)
@@ -84,6 +102,8 @@ class SlidingWindow:
         method: str = "auto",
         index: str = "auto",
         nulls: MissingPolicy = "error",
+        k: int = 1,
+        score: Mapping[Column, float] | Sequence[float] | ScoreFunction | None = None,
         check_ids: bool = True,
     ) -> None:
         self.preference = preference
@@ -91,15 +111,18 @@ class SlidingWindow:
         self.method, self.index = method, index
         self.nulls = check_missing_policy(nulls)
         self.check_ids = check_ids
-        make = maker(method, index, preference.dimensions)
+        self.k = k
+        self.score = None if score is None else Score(preference, score)
+        dimensions = preference.dimensions if score is None else 1
+        make = maker(method, index, dimensions, k)
         self._clock = Clock(self.window) if count is None else None
         self._flow: CountFlow | TimeFlow
         if self._clock is None:
             if lateness:
                 raise WindowError("a count window knows no lateness", value=lateness, remedy="leave it out")
-            self._flow = CountFlow(preference.dimensions, make, length=int(count or 1))
+            self._flow = CountFlow(dimensions, make, length=int(count or 1))
         else:
-            self._flow = TimeFlow(preference.dimensions, make, clock=self._clock)
+            self._flow = TimeFlow(dimensions, make, clock=self._clock)
         self._groups = Groups(tuple(preference.by))
         self._handles = Handles()
         self._live = LiveIds()
@@ -162,23 +185,33 @@ class SlidingWindow:
 
     def skyline(self) -> Skyline:
         """The answer as of the latest row (or the time advanced to, if later). O(retained rows)."""
-        from skytide.kernel.batch import skyline_mask
-
         values, handles, arrivals, groups = [], [], [], []
         for code, rows in self._flow.answer_rows().items():
-            inside = skyline_mask(rows.values)
+            inside = self._answer(rows)
             values.append(rows.values[inside])
             handles.append(rows.handles[inside])
             arrivals.append(rows.arrivals[inside])
             groups += [self._groups.keys.get(code, ())] * int(inside.sum())
-        empty = np.zeros(0, np.int64)
-        times = np.concatenate([empty, *arrivals])
+        times = np.concatenate([_NONE, *arrivals])
+        columns = np.concatenate([np.zeros((0, self._flow.dimensions)), *values])
         return Skyline(
-            self._handles.ids(np.concatenate([empty, *handles])),
-            restored(np.concatenate([np.zeros((0, self.preference.dimensions)), *values]), self.preference, self.nulls),
+            self._handles.ids(np.concatenate([_NONE, *handles])),
+            restored(columns, self.preference, self.nulls) if self.score is None else columns,
             times if self._clock is None or self._clock.kind is None else self._clock.times(times),
             groups,
         )
+
+    def _answer(self, rows: Rows) -> Booleans:
+        """Which of the rows, all of them alive, are in the answer."""
+        from skytide.kernel.batch import skyline_mask
+
+        if self.k == 1:
+            return skyline_mask(rows.values)
+        inside = np.zeros(len(rows), dtype=bool)
+        alike = np.zeros(len(rows), np.int64)
+        every = Rows(rows.values, alike, alike + 1, np.arange(len(rows)))
+        inside[SkybandEngine(self._flow.dimensions, self.k).run(every, 0).handles] = True
+        return inside
 
     @property
     def latest(self) -> Any:
@@ -217,6 +250,8 @@ class SlidingWindow:
             "method": self.method,
             "index": self.index,
             "nulls": self.nulls,
+            "k": self.k,
+            "score": None if self.score is None else list(self.score.weights),
             "check_ids": self.check_ids,
         }
 
@@ -232,9 +267,12 @@ class SlidingWindow:
         return stored.dump(self)
 
     @classmethod
-    def from_bytes(cls, blob: bytes) -> SlidingWindow:
-        """The window that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
-        return stored.restore(blob, cls)
+    def from_bytes(cls, blob: bytes, *, score: ScoreFunction | None = None) -> SlidingWindow:
+        """The window that `to_bytes` gave; a `StateError` says what is wrong with any other bytes.
+
+        A score that is a function is not stored and must be given again; weights are.
+        """
+        return stored.restore(blob, cls, score)
 
     # -- details -------------------------------------------------------------------------------------------------------
 
@@ -243,7 +281,8 @@ class SlidingWindow:
         total = row_count(table)
         found = oriented(table, self.preference, self.nulls)
         kept = slice(None) if found.rows is None else found.rows
-        values, keys, late = found.values, np.broadcast_to(np.int64(0), len(found.values)), _NONE
+        values = found.values if self.score is None else self.score(found.values)
+        keys, late = np.broadcast_to(np.int64(0), len(values)), _NONE
         if self._clock is None and times is not None:
             raise WindowError("a count window has no times", remedy="leave times out, or give a duration")
         if isinstance(self._flow, TimeFlow):
