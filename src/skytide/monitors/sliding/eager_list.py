@@ -43,7 +43,7 @@ class EagerList:
     [(1, 1, 7), (4, -1, 7), (4, 1, 8)]
     """
 
-    def __init__(self, dimensions: int, *, batch: int = 4_096, few: int = 24, coded: int = 1_024) -> None:
+    def __init__(self, dimensions: int, *, batch: int = 4_096, few: int = 24, coded: int = 384) -> None:
         self._d = dimensions
         self._batch = batch
         self._few = few
