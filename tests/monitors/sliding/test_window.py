@@ -247,6 +247,42 @@ def test_a_score_function_is_given_again_when_a_window_is_restored() -> None:
         sk.SlidingWindow.from_bytes(sk.SlidingWindow(sk.Preference.columns(2), count=4).to_bytes(), score=worst)
 
 
+@settings(max_examples=100)
+@given(
+    stream=streams(),
+    capacity=st.integers(1, 3),
+    length=st.one_of(st.tuples(st.just("count"), st.integers(1, 8)), st.tuples(st.just("duration"), st.integers(1, 9))),
+    by=st.booleans(),
+)
+def test_shedding_states_how_many_changes_were_missed_at_most(
+    stream: tuple[Any, Any, Any, Any], capacity: int, length: tuple[str, Any], by: bool
+) -> None:
+    rows, times, groups, cuts = stream
+    timed = length[0] == "duration"
+    window = sk.SlidingWindow(preference(rows, by), **{length[0]: length[1]}, capacity=capacity)
+    found: list[tuple[Any, str, Any]] = []
+    for part in batches(len(rows), cuts):
+        found += listed(window.extend(table(rows, groups, part), times=times[part] if timed else None))
+        before = window.stats()
+        window = sk.SlidingWindow.from_bytes(window.to_bytes())
+        same = ("shed", "shed_harmless", "missed_at_most", "wrong_at_most")
+        assert [window.stats().get(name, 0) for name in same] == [before.get(name, 0) for name in same]
+    if timed:
+        found += listed(window.advance(times[-1] + 30))
+    expected = window_changes(
+        rows,
+        times if timed else None,
+        list(range(1, len(rows) + 1)),
+        **{length[0]: length[1]},
+        by=groups if by else None,
+        until=times[-1] + 30 if timed else None,
+    )
+    missed = [change for change in expected if tuple(change) not in found]
+    wrong = [change for change in found if change not in expected]
+    stats = window.stats()
+    assert len(missed) <= stats.get("missed_at_most", 0) and len(wrong) <= stats.get("wrong_at_most", 0)
+
+
 # -- ids ---------------------------------------------------------------------------------------------------------------
 
 

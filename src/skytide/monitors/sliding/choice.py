@@ -7,13 +7,14 @@ from functools import partial
 from skytide.errors import OptionError
 from skytide.monitors.sliding.engines import load_engine
 from skytide.monitors.sliding.flow import MakeEngine
+from skytide.monitors.sliding.shedding import Shedder, SheddingEngine
 from skytide.monitors.sliding.skyband import SkybandEngine
 
 METHODS = ("auto", "lazy", "eager")
 INDEXES = ("auto", "list", "rtree")
 
 
-def maker(method: str, index: str, dimensions: int, k: int = 1) -> MakeEngine:
+def maker(method: str, index: str, dimensions: int, k: int = 1, capacity: int | None = None) -> MakeEngine:
     """A function that makes engines of the wanted kind, one per group."""
     if method not in METHODS:
         raise OptionError("is not a method", value=method, remedy=f"use one of: {', '.join(METHODS)}")
@@ -26,6 +27,12 @@ def maker(method: str, index: str, dimensions: int, k: int = 1) -> MakeEngine:
             raise OptionError(
                 f"a window with k = {k} is kept by Eager over a list", remedy="leave method and index out"
             )
+        if capacity is not None:
+            raise OptionError("load is shed for skylines only", remedy="leave capacity out, or k")
         return partial(SkybandEngine, dimensions, k)
     chosen = ("eager" if method == "auto" else method, "list" if index == "auto" else index)
-    return partial(load_engine(*chosen), dimensions)
+    engine = load_engine(*chosen)
+    if capacity is None:
+        return partial(engine, dimensions)
+    Shedder(capacity)  # refuses what is not a capacity now, not at the first row
+    return lambda: SheddingEngine(engine(dimensions), capacity)

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from skytide.errors import StateError
 from skytide.model import Preference
-from skytide.monitors.sliding.engine import Rows
+from skytide.monitors.sliding.engine import Engine, Rows
 from skytide.monitors.sliding.flow import Arrivals, CountFlow, TimeFlow
+from skytide.monitors.sliding.shedding import SheddingEngine
 from skytide.monitors.storage import Parts, pack, unpack
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ def dump(window: SlidingWindow) -> bytes:
     else:
         meta["count"] = {"number": flow.number}
         parts["counted"] = np.array(list(flow.counts.items()), dtype=np.int64).reshape(-1, 2)
+    for code, engine in flow.engines.items():
+        if isinstance(engine, SheddingEngine):
+            state = engine.shedder.state()
+            state["numbers"][:-1] = 0  # what was counted is part of the window's work
+            parts |= {f"shed_{code}_{name}": part for name, part in state.items()}
     known = [(one, arrival) for one, held in window._live.arrivals.items() for arrival in _listed(held)]
     parts["live_ids"] = _objects(one for one, _ in known)
     width = 1 if isinstance(flow, TimeFlow) else 3
@@ -112,13 +118,23 @@ def _rebuild(
 
 
 def _load_engines(flow: CountFlow | TimeFlow, parts: Parts) -> None:
-    for code in np.unique(parts["codes"]).tolist():
+    shedding = {int(name.split("_")[1]) for name in parts if name.startswith("shed_")}
+    for code in sorted(shedding.union(parts["codes"].tolist())):
         mine = parts["codes"] == code
         rows = Rows(parts["values"][mine], parts["arrivals"][mine], parts["expiries"][mine], parts["handles"][mine])
         engine = flow.engine(code)
         engine.load(rows, flow.closed if isinstance(flow, TimeFlow) else flow.counts[code])
+        _restore_shedder(engine, code, parts)
         if isinstance(flow, TimeFlow):
             flow.wake(code, engine.next_event())
+
+
+def _restore_shedder(engine: Engine, code: int, parts: Parts) -> None:
+    if isinstance(engine, SheddingEngine):
+        prefix = f"shed_{code}_"
+        engine.shedder.restore(
+            {name.removeprefix(prefix): part for name, part in parts.items() if name.startswith(prefix)}
+        )
 
 
 def _objects(values: Any) -> npt.NDArray[Any]:

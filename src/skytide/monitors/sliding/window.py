@@ -81,6 +81,10 @@ class SlidingWindow:
     With `k` above 1 the answer is the k-skyband: the rows that fewer than k rows dominate. With `score`, a weight per
     column or a monotone function (see `scoring.Score`), it is the top k: the rows with fewer than k better scores.
 
+    With `capacity` at most so many rows of a call (and group) are worked on; of a larger spike, rows are dropped that
+    matter least. `stats()` then says how many, and how many changes may be missing or wrong for it at most (see
+    `shedding`).
+
     >>> window = SlidingWindow(Preference.columns(2), count=2)
     >>> for change in window.extend(np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]])):
     ...     print(*change)
@@ -104,6 +108,7 @@ class SlidingWindow:
         nulls: MissingPolicy = "error",
         k: int = 1,
         score: Mapping[Column, float] | Sequence[float] | ScoreFunction | None = None,
+        capacity: int | None = None,
         check_ids: bool = True,
     ) -> None:
         self.preference = preference
@@ -114,7 +119,8 @@ class SlidingWindow:
         self.k = k
         self.score = None if score is None else Score(preference, score)
         dimensions = preference.dimensions if score is None else 1
-        make = maker(method, index, dimensions, k)
+        self.capacity = capacity
+        make = maker(method, index, dimensions, k, capacity)
         self._clock = Clock(self.window) if count is None else None
         self._flow: CountFlow | TimeFlow
         if self._clock is None:
@@ -252,6 +258,7 @@ class SlidingWindow:
             "nulls": self.nulls,
             "k": self.k,
             "score": None if self.score is None else list(self.score.weights),
+            "capacity": self.capacity,
             "check_ids": self.check_ids,
         }
 
