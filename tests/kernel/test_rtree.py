@@ -153,7 +153,7 @@ def test_exposed_is_the_skyline_of_what_the_point_alone_dominates(seed: int, d: 
         and not dominators(points[150:155], points[i]).any()
     ]
     expected = [i for i in alone if not dominators(points[alone], points[i]).any()]
-    found = np.empty((blocks, d, LANES))
+    found = np.empty(blocks * d * LANES)
     out = np.empty(blocks * LANES, dtype=np.int64)
     size = exposed(rest.arrays, sky.arrays, q, floor, np.empty(d), found, out)
     chosen = sorted(out[:size].tolist())

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from skytide.kernel.rtree_insert import insert, rescale
-from skytide.kernel.rtree_lanes import LANES
+from skytide.kernel.rtree_lanes import LANES, lean
 from skytide.kernel.rtree_nodes import (
     COUNT,
     FREE_INNER,
@@ -59,7 +59,7 @@ _LOWEST = np.iinfo(np.int64).min
 # -- bulk loading ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@lean
 def _select(values: np.ndarray, axis: int, order: np.ndarray, start: int, stop: int, middle: int) -> None:
     """Reorder order[start:stop] so that the rows before `middle` are at most, the others at least the one there."""
     while stop - start > 1:
@@ -82,7 +82,7 @@ def _select(values: np.ndarray, axis: int, order: np.ndarray, start: int, stop: 
             return
 
 
-@njit(cache=True)
+@lean
 def _widest(values: np.ndarray, order: np.ndarray, start: int, stop: int, weights: np.ndarray) -> int:
     best, axis = -1.0, 0
     for k in range(weights.size):
@@ -122,7 +122,7 @@ def tile(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return order
 
 
-@njit(cache=True)
+@lean
 def bulk_load(t: Tree, values: np.ndarray, keys: np.ndarray, slots: np.ndarray, order: np.ndarray) -> None:
     """Build the tree anew from rows in tiled order; the arrays must have room. O(d * n)."""
     clear(t)
@@ -151,7 +151,7 @@ def bulk_load(t: Tree, values: np.ndarray, keys: np.ndarray, slots: np.ndarray, 
     rescale(t)
 
 
-@njit(cache=True)
+@lean
 def gather(t: Tree, slots: np.ndarray, out: np.ndarray) -> None:
     """Copy the coordinates of these slots. O(d) per slot."""
     d = t.weights.size
@@ -235,11 +235,15 @@ class RTree:
         t = self.arrays
         if t.leaf.shape[0] > 64 and t.head[USED_LEAVES] * 3 < t.leaf.shape[0]:
             slots = np.flatnonzero(t.where >= 0)
-            values = np.empty((len(slots), self.dimensions))
-            gather(t, slots, values)
             room = t.where.size
-            self.load(values, t.keys[t.where[slots]], slots)
+            self.load(self.values(slots), t.keys[t.where[slots]], slots)
             self.grow(room)
+
+    def values(self, slots: Integers) -> Floats:
+        """The coordinates of these slots. O(d) per slot."""
+        values = np.empty((len(slots), self.dimensions))
+        gather(self.arrays, slots, values)
+        return values
 
     def insert(self, slot: int, point: Floats, key: int) -> None:
         """Add a point under a slot that is not in use. O(d * height)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skytide.kernel.rtree_lanes import (
     LANES,
@@ -13,6 +12,7 @@ from skytide.kernel.rtree_lanes import (
     lanes_le,
     lanes_lt,
     lanes_min,
+    lean,
     lowest_bit,
 )
 from skytide.kernel.rtree_nodes import (
@@ -40,7 +40,7 @@ _SHARE = 1e-3
 """What a box's own extent counts beside its growth when a point is placed."""
 
 
-@njit(cache=True)
+@lean
 def _choose(t: Tree, node: int, q: np.ndarray) -> int:
     """The entry whose box grows least by q in scaled margin; among equals the smaller box."""
     d = t.weights.size
@@ -53,7 +53,7 @@ def _choose(t: Tree, node: int, q: np.ndarray) -> int:
     return int(lowest_bit(((1 << t.inner[node, SIZE]) - 1) & lanes_eq(cost, 0, least)))
 
 
-@njit(cache=True)
+@lean
 def rescale(t: Tree) -> None:
     """Let one unit of margin be the extent of the finite values in each coordinate, so that units do not matter."""
     root, d = t.head[ROOT], t.weights.size
@@ -68,7 +68,7 @@ def rescale(t: Tree) -> None:
         t.weights[k] = min(0.5 / half, 1e300) if half > 0.0 and np.isfinite(half) else 1.0
 
 
-@njit(cache=True)
+@lean
 def insert(t: Tree, slot: int, q: np.ndarray, key: int) -> None:
     """Add a point; `has_room` must hold. O(d * height), and a split now and then."""
     d, node = t.weights.size, t.head[ROOT]
@@ -98,7 +98,7 @@ def insert(t: Tree, slot: int, q: np.ndarray, key: int) -> None:
     t.leaf[node, SIZE] = size + 1
 
 
-@njit(cache=True)
+@lean
 def _rank(t: Tree, column: int) -> None:
     """Order the LANES + 1 numbers at `column` of `work` into pick[_MOST:], equal ones as they come. No branches."""
     last = t.work[column + LANES]
@@ -109,7 +109,7 @@ def _rank(t: Tree, column: int) -> None:
     t.pick[_MOST + count_bits(lanes_le(t.work, column, last))] = LANES
 
 
-@njit(cache=True)
+@lean
 def _cut_points(t: Tree, parent: int, place: int) -> int:
     """Halve the LANES + 1 points in `work` along the widest axis of their box; gives the size of the first part.
 
@@ -124,11 +124,12 @@ def _cut_points(t: Tree, parent: int, place: int) -> int:
         if wide > best:
             best, axis = wide, k
     _rank(t, axis * _MOST)
-    t.pick[:_MOST] = t.pick[_MOST : 2 * _MOST]
+    for e in range(_MOST):
+        t.pick[e] = t.pick[_MOST + e]
     return _MOST // 2
 
 
-@njit(cache=True)
+@lean
 def _cut_boxes(t: Tree) -> int:
     """Order the LANES + 1 boxes in `work` along the best axis (into `pick`); gives the size of the first part.
 
@@ -156,11 +157,12 @@ def _cut_boxes(t: Tree) -> int:
         for e in range(_LEAST, _MOST - _LEAST + 1):
             if t.work[sums + e] < best:
                 best, cut = t.work[sums + e], e
-                t.pick[:_MOST] = t.pick[order : order + _MOST]
+                for one in range(_MOST):
+                    t.pick[one] = t.pick[order + one]
     return cut
 
 
-@njit(cache=True)
+@lean
 def _split_leaf(t: Tree, node: int, slot: int, q: np.ndarray, key: int) -> None:
     d, other = t.weights.size, new_leaf(t)
     if t.head[HEIGHT] == 1:
@@ -171,7 +173,8 @@ def _split_leaf(t: Tree, node: int, slot: int, q: np.ndarray, key: int) -> None:
         t.work[k * _MOST + LANES] = q[k]
     cut = _cut_points(t, t.leaf[node, UP], t.leaf[node, PLACE])
     slots, keys = t.pick[2 * _MOST : 3 * _MOST], t.pick[3 * _MOST :]
-    slots[:LANES], keys[:LANES] = t.slots[node * LANES : (node + 1) * LANES], t.keys[node * LANES : (node + 1) * LANES]
+    for j in range(LANES):
+        slots[j], keys[j] = t.slots[node * LANES + j], t.keys[node * LANES + j]
     slots[LANES], keys[LANES] = slot, key
     for e in range(_MOST):
         leaf, lane = (node, e) if e < cut else (other, e - cut)
@@ -185,7 +188,7 @@ def _split_leaf(t: Tree, node: int, slot: int, q: np.ndarray, key: int) -> None:
     _adopt(t, t.leaf[node, UP], other)
 
 
-@njit(cache=True)
+@lean
 def _adopt(t: Tree, parent: int, child: int) -> None:
     """Give a parent one more child; full parents split, up to a new root."""
     d = t.weights.size

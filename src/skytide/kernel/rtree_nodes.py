@@ -19,13 +19,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skytide.kernel.rtree_lanes import (
     LANES,
     keys_max,
     lanes_max,
     lanes_min,
+    lean,
 )
 
 # the numbers in `head`
@@ -59,7 +59,7 @@ class Tree(NamedTuple):
     stack: np.ndarray
 
 
-@njit(cache=True)
+@lean
 def has_room(t: Tree) -> bool:
     """Whether one more insertion fits, whatever it splits."""
     leaves = t.leaf.shape[0] - t.head[USED_LEAVES]
@@ -67,7 +67,7 @@ def has_room(t: Tree) -> bool:
     return bool(leaves >= 2 and inners >= t.head[HEIGHT] + 2)
 
 
-@njit(cache=True)
+@lean
 def clear(t: Tree) -> None:
     """Forget all points; one empty inner node is the root."""
     t.head[ROOT], t.head[HEIGHT], t.head[COUNT] = 0, 1, 0
@@ -76,7 +76,7 @@ def clear(t: Tree) -> None:
     t.inner[0, SIZE], t.inner[0, UP], t.inner[0, PLACE], t.inner[0, LEVEL] = 0, NONE, NONE, 1
 
 
-@njit(cache=True)
+@lean
 def new_leaf(t: Tree) -> int:
     """An empty leaf without a parent."""
     node = t.head[FREE_LEAF]
@@ -90,7 +90,7 @@ def new_leaf(t: Tree) -> int:
     return int(node)
 
 
-@njit(cache=True)
+@lean
 def new_inner(t: Tree, level: int) -> int:
     """An empty inner node without a parent."""
     node = t.head[FREE_INNER]
@@ -104,7 +104,7 @@ def new_inner(t: Tree, level: int) -> int:
     return int(node)
 
 
-@njit(cache=True)
+@lean
 def release(t: Tree, level: int, node: int) -> None:
     """Put a node on its free list."""
     if level == 0:
@@ -117,7 +117,7 @@ def release(t: Tree, level: int, node: int) -> None:
         t.head[USED_INNERS] -= 1
 
 
-@njit(cache=True)
+@lean
 def attach(t: Tree, parent: int, place: int, child: int) -> None:
     """Note the child at this place of the parent, and the place at the child."""
     t.kids[parent * LANES + place] = child
@@ -127,7 +127,7 @@ def attach(t: Tree, parent: int, place: int, child: int) -> None:
         t.inner[child, UP], t.inner[child, PLACE] = parent, place
 
 
-@njit(cache=True)
+@lean
 def refresh(t: Tree, parent: int, place: int) -> bool:
     """Make the box and largest key of an entry exact again; tells whether anything changed. O(d)."""
     d = t.weights.size
@@ -151,7 +151,7 @@ def refresh(t: Tree, parent: int, place: int) -> bool:
     return bool(changed)
 
 
-@njit(cache=True)
+@lean
 def extent(weight: float, low: float, high: float) -> float:
     """An extent in the tree's own units, FAR at most: infinities stay comparable."""
     if not high > low:
@@ -160,7 +160,7 @@ def extent(weight: float, low: float, high: float) -> float:
     return scaled if scaled < FAR else FAR
 
 
-@njit(cache=True)
+@lean
 def put(t: Tree, leaf: int, lane: int, slot: int, q: np.ndarray, key: int) -> None:
     """Write a point into a lane of a leaf."""
     d = t.weights.size

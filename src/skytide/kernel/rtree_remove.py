@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from skytide.kernel.rtree_lanes import LANES
+from skytide.kernel.rtree_lanes import LANES, lean
 from skytide.kernel.rtree_nodes import (
     COUNT,
     HEIGHT,
@@ -26,7 +25,7 @@ LOW = LANES // 4
 """A node with fewer entries looks for a neighbour to join."""
 
 
-@njit(cache=True)
+@lean
 def remove(t: Tree, slot: int) -> None:
     """Take a point out by its slot. O(d), and up the tree only where a box or a largest key was its own."""
     d = t.weights.size
@@ -50,7 +49,7 @@ def remove(t: Tree, slot: int) -> None:
         _settle(t, leaf)
 
 
-@njit(cache=True)
+@lean
 def _settle(t: Tree, leaf: int) -> None:
     """From a leaf that lost a point upwards: shrink boxes, join nodes that run low, drop empty ones."""
     level, node = 0, leaf
@@ -79,7 +78,7 @@ def _settle(t: Tree, leaf: int) -> None:
         release(t, t.head[HEIGHT] + 1, root)
 
 
-@njit(cache=True)
+@lean
 def _drop_entry(t: Tree, parent: int, place: int) -> None:
     """Close the gap of an entry with the last one."""
     d, last = t.weights.size, t.inner[parent, SIZE] - 1
@@ -93,7 +92,7 @@ def _drop_entry(t: Tree, parent: int, place: int) -> None:
     attach(t, parent, place, t.kids[parent * LANES + last])
 
 
-@njit(cache=True)
+@lean
 def _join(t: Tree, level: int, node: int, parent: int, place: int) -> None:
     """Move the few entries of a node into the neighbour whose box grows least, if one has room to spare."""
     d = t.weights.size
@@ -121,7 +120,7 @@ def _join(t: Tree, level: int, node: int, parent: int, place: int) -> None:
     _drop_entry(t, parent, place)
 
 
-@njit(cache=True)
+@lean
 def _move_entry(t: Tree, level: int, node: int, lane: int, target: int) -> None:
     d = t.weights.size
     source, to = node * LANES + lane, target * LANES

@@ -12,7 +12,6 @@ All of them are d-sided; each costs O(d) vector comparisons per node visited.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skytide.kernel.rtree_lanes import (
     LANES,
@@ -23,12 +22,13 @@ from skytide.kernel.rtree_lanes import (
     lanes_lt,
     lanes_weakly_better,
     lanes_weakly_worse,
+    lean,
     lowest_bit,
 )
 from skytide.kernel.rtree_nodes import LEVEL, NONE, ROOT, SIZE, TESTS, VISITS, Tree
 
 
-@njit(cache=True)
+@lean
 def _faces_inside(t: Tree, node: int, bits: int, q: np.ndarray) -> int:
     """Of these entries of an inner node those with a point that surely dominates q.
 
@@ -48,7 +48,7 @@ def _faces_inside(t: Tree, node: int, bits: int, q: np.ndarray) -> int:
     return bits & ~twice & ((~outside & low_better) | (outside & face_better))
 
 
-@njit(cache=True)
+@lean
 def any_dominates(t: Tree, q: np.ndarray) -> bool:
     """Whether some point dominates q: the emptiness test of Fig. 9."""
     d = q.size
@@ -85,7 +85,7 @@ def any_dominates(t: Tree, q: np.ndarray) -> bool:
     return found
 
 
-@njit(cache=True)
+@lean
 def dominated(t: Tree, q: np.ndarray, out: np.ndarray) -> int:
     """Write the slots of points that q dominates; gives how many. Ends early when fewer than LANES places are left.
 
@@ -127,7 +127,7 @@ def dominated(t: Tree, q: np.ndarray, out: np.ndarray) -> int:
 # -- the largest key ---------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@lean
 def _covered(t: Tree, node: int, bits: int, q: np.ndarray) -> int:
     """Of these entries those whose every point dominates q: no upper end outside, and one strictly better."""
     d = q.size
@@ -139,7 +139,7 @@ def _covered(t: Tree, node: int, bits: int, q: np.ndarray) -> int:
     return inside & better
 
 
-@njit(cache=True)
+@lean
 def _push_by_key(t: Tree, base: int, bits: int, top: int) -> int:
     """Stack the children of these entries so that the one with the largest key comes off first."""
     bottom = top
@@ -155,7 +155,7 @@ def _push_by_key(t: Tree, base: int, bits: int, top: int) -> int:
     return top
 
 
-@njit(cache=True)
+@lean
 def _slot_of_key(t: Tree, entry: int, key: int) -> int:
     """A point with this largest key below an inner entry. O(height)."""
     node = entry // LANES
@@ -169,7 +169,7 @@ def _slot_of_key(t: Tree, entry: int, key: int) -> int:
     return int(t.slots[child * LANES + lane])
 
 
-@njit(cache=True)
+@lean
 def last_dominator(t: Tree, q: np.ndarray, floor: int) -> int:
     """The slot with the largest key above `floor` among points that dominate q, or NONE: the search of Fig. 11."""
     d = q.size
@@ -219,7 +219,7 @@ def last_dominator(t: Tree, q: np.ndarray, floor: int) -> int:
 # -- what nobody else dominates ----------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@lean
 def _push_by_corner(t: Tree, node: int, bits: int, top: int) -> int:
     """Stack the entries so that the box nearest to the best corner comes off first; the order is advice only."""
     d, bottom = t.weights.size, top
@@ -240,27 +240,25 @@ def _push_by_corner(t: Tree, node: int, bits: int, top: int) -> int:
     return top
 
 
-@njit(cache=True)
+@lean
 def _shielded(found: np.ndarray, size: int, corner: np.ndarray) -> bool:
-    """Whether a point found so far dominates the corner. `found` is (blocks, d, LANES), filled up with NaN."""
+    """Whether a point found so far dominates the corner. `found` is laid out like leaves, filled up with NaN."""
     d = corner.size
-    flat = found.ravel()
     for block in range((size + LANES - 1) // LANES):
-        inside = lanes_weakly_better(flat, block * d * LANES, LANES, corner)
-        if inside != 0 and inside & ~lanes_weakly_worse(flat, block * d * LANES, LANES, corner) != 0:
+        inside = lanes_weakly_better(found, block * d * LANES, LANES, corner)
+        if inside != 0 and inside & ~lanes_weakly_worse(found, block * d * LANES, LANES, corner) != 0:
             return True
     return False
 
 
-@njit(cache=True)
+@lean
 def _keep(found: np.ndarray, out: np.ndarray, size: int, corner: np.ndarray, slot: int) -> int:
     """Add a point that no found one dominates, and drop those that it dominates; gives the new size."""
     d = corner.size
-    flat = found.ravel()
     for block in range((size + LANES - 1) // LANES - 1, -1, -1):
-        worse = lanes_weakly_worse(flat, block * d * LANES, LANES, corner)
+        worse = lanes_weakly_worse(found, block * d * LANES, LANES, corner)
         if worse != 0:
-            worse &= ~lanes_weakly_better(flat, block * d * LANES, LANES, corner)
+            worse &= ~lanes_weakly_better(found, block * d * LANES, LANES, corner)
         # From the last lane to the first, so that the point that closes a gap is never itself to be dropped.
         while worse != 0:
             lane = highest_bit(worse)
@@ -268,26 +266,28 @@ def _keep(found: np.ndarray, out: np.ndarray, size: int, corner: np.ndarray, slo
             size -= 1
             out[block * LANES + lane] = out[size]
             for k in range(d):
-                found[block, k, lane] = found[size // LANES, k, size % LANES]
-                found[size // LANES, k, size % LANES] = np.nan
+                end = (size // LANES * d + k) * LANES + size % LANES
+                found[(block * d + k) * LANES + lane] = found[end]
+                found[end] = np.nan
     for k in range(d):
-        found[size // LANES, k, size % LANES] = corner[k]
+        found[(size // LANES * d + k) * LANES + size % LANES] = corner[k]
     out[size] = slot
     return size + 1
 
 
-@njit(cache=True)
+@lean
 def exposed(
     rest: Tree, sky: Tree, q: np.ndarray, floor: int, corner: np.ndarray, found: np.ndarray, out: np.ndarray
 ) -> int:
     """The skyline of the points of `rest` that q dominates, have a key above `floor` and no point of `sky` dominates.
 
     Writes at most out.size slots, none of which dominates another; the caller moves them to `sky` and asks again until
-    nothing is left. `corner` holds d numbers, `found` is (blocks, d, LANES) with as many lanes as `out` has places.
+    nothing is left. `corner` holds d numbers, `found` d for each place of `out`.
     """
     d = q.size
     size, visits, tests = 0, 0, 0
-    found[:] = np.nan
+    for i in range(found.size):
+        found[i] = np.nan
     node, top = rest.head[ROOT], 0
     while True:
         visits += 1
