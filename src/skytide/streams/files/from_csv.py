@@ -14,8 +14,8 @@ import pyarrow.csv as arrow_csv
 
 from skytide.errors import InputError
 
-BLOCK_BYTES = 2**24
-"""What is parsed at a time; a row cannot be longer."""
+BLOCK_BYTES = 2**22
+"""What is parsed at a time, a score of them in flight; a row cannot be longer than one."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _RECORD = re.compile(rb'(?:[^"\r\n]|"[^"]*")*')
 
@@ -71,7 +71,9 @@ class CsvFile:
             self._check_records()
         except InputError as found:
             return found
-        reason = "has a row of more than 16 MiB" if "straddling" in str(error) else f"is not CSV: {error}"
+        reason = (
+            f"has a row of more than {BLOCK_BYTES:,} bytes" if "straddling" in str(error) else f"is not CSV: {error}"
+        )
         return InputError(f"the file {reason}", file=self.label)
 
     def _check_records(self) -> None:
