@@ -1,0 +1,1 @@
+"""The papers' own experiments, with their numbers beside ours."""
