@@ -21,7 +21,7 @@ from numba import njit
 
 from skytide.errors import InputError, OptionError
 from skytide.kernel.batch_codes import Codes, Layout, choose_layout, encode, read_order, spread_table
-from skytide.kernel.batch_filter import choose_strong, drop_dominated, lay_out
+from skytide.kernel.batch_filter import choose_strong, drop_above_stairs, drop_dominated, lay_out, lay_out_stairs
 from skytide.kernel.batch_tree import AHEAD, SCREENS, SIZE, TESTS, cross, empty_tree, row_codes, scan
 from skytide.kernel.dominance import relation_at
 from skytide.model import Booleans, Floats, Integers
@@ -43,8 +43,11 @@ class Tuning:
     """At most so many strong rows of so many candidates, each for at least this share of the rows left."""
     least_share: float = 0.25
     """A pass is made when it would drop at least this share of the rows."""
-    shared: int = 20_000
-    """From so many rows on, threads share the work."""
+    lead: float = 0.75
+    """The first strong row is tried by itself where it dominates at least this share."""
+    shared: int = 200_000
+    split: int = 30_000
+    """From so many rows on, threads share a pass, and from so many that it leaves, the scan."""
 
 
 class Work(NamedTuple):
@@ -147,7 +150,7 @@ def _one(values: Floats, threads: int, tuning: Tuning, mask: Booleans, counts: I
         sweep_two(left, np.argsort(left[:, 0]), inside)
         counts[TESTS] += len(left)
     else:
-        inside = _parts(left, threads if len(left) >= tuning.shared else 1, tuning, counts)
+        inside = _parts(left, threads if len(left) >= tuning.split else 1, tuning, counts)
     if rows is None:
         mask[:] = inside
     else:
@@ -159,23 +162,35 @@ def _filter(values: Floats, threads: int, tuning: Tuning, counts: Integers) -> t
     """What no strong row dominates: these rows, and their positions (None where all are left)."""
     rows: Integers | None = None
     while len(values) >= tuning.filtered:
-        sample = values[:: -(-len(values) // tuning.sample)].copy()
-        strong, share = choose_strong(sample, tuning.candidates, tuning.strong, tuning.least_gain)
+        size = min(tuning.sample, max(tuning.sample // 2, len(values) // 256))
+        sample = values[:: -(-len(values) // size)].copy()
+        strong, share, lead = choose_strong(sample, tuning.candidates, tuning.strong, tuning.least_gain)
         if not len(strong) or share < tuning.least_share:
             break
-        values, kept = _drop(values, lay_out(sample[strong]), threads if len(values) >= tuning.shared else 1, counts)
+        workers = threads if len(values) >= tuning.shared else 1
+        left, kept = _drop(values, sample[strong], lead >= tuning.lead, workers, counts)
         rows = kept if rows is None else rows[kept]
+        dropped = 1 - len(left) / len(values)
+        values = left
+        # The sample promised more: on stairs with many rows on their edges it does so for ever.
+        if dropped <= tuning.least_share / 2:
+            break
     return values, rows
 
 
-def _drop(values: Floats, strong: Floats, threads: int, counts: Integers) -> tuple[Floats, Integers]:
+def _drop(values: Floats, strong: Floats, lead: bool, threads: int, counts: Integers) -> tuple[Floats, Integers]:
     bounds = np.linspace(0, len(values), threads + 1).astype(np.int64)
     room = np.empty(len(values), dtype=np.int64)
     counted = np.zeros((threads, 1), dtype=np.int64)
+    stairs = values.shape[1] == 2
+    laid_out = lay_out_stairs(strong) if stairs else lay_out(strong)
 
     def drop(part: int) -> tuple[Floats, Integers]:
         start, stop = bounds[part], bounds[part + 1]
-        size = drop_dominated(values, start, stop, strong, room[start:stop], counted[part])
+        if stairs:
+            size = drop_above_stairs(values, start, stop, laid_out, room[start:stop], counted[part])
+        else:
+            size = drop_dominated(values, start, stop, laid_out, lead, room[start:stop], counted[part])
         kept = room[start : start + size]
         return values[kept], kept
 
