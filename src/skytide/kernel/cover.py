@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from skytide.kernel.dominance import dominates_at
 from skytide.kernel.rtree_lanes import LANES, count_bits, lanes_weakly_better, lanes_weakly_worse, lowest_bit
 from skytide.model import Booleans, Floats, Integers
 
@@ -69,3 +70,39 @@ def cover(
             weights[worst] = strengths[i]
             worst = int(np.argmax(weights))
     return covered, best
+
+
+@njit(cache=True)
+def prolong(
+    points: Floats, covers: Integers, ends: Integers, rows: Floats, arrivals: Integers, expiries: Integers, now: int
+) -> None:
+    """Move each point's cover on, in place, while it does not reach past `now` and some row dominates the point there.
+
+    A point is covered up to (not at) covers[i]; a row that arrived by then, still lives then and dominates the point
+    covers it up to the row's expiry. Rows are in order of arrival, expiries never decrease. O(points * rows * d).
+    """
+    for i in range(len(covers)):
+        moved = True
+        while moved and covers[i] <= now and covers[i] < ends[i]:
+            moved = False
+            for j in range(len(arrivals) - 1, -1, -1):
+                if expiries[j] <= covers[i]:
+                    break
+                if arrivals[j] <= covers[i] and dominates_at(rows, j, points, i):
+                    covers[i] = expiries[j]
+                    moved = True
+                    break
+
+
+@njit(cache=True)
+def outdone(
+    rows: Floats, begins: Integers, ends: Integers, points: Floats, firsts: Integers, lasts: Integers
+) -> Booleans:
+    """Which rows a point dominates whose instants [first, last] meet the row's [begin, end]. O(rows * points * d)."""
+    found = np.zeros(len(begins), np.bool_)
+    for i in range(len(begins)):
+        for j in range(len(firsts)):
+            if firsts[j] <= ends[i] and begins[i] <= lasts[j] and dominates_at(points, j, rows, i):
+                found[i] = True
+                break
+    return found

@@ -2,94 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skytide.errors import OptionError
-from skytide.model import Integers
 from skytide.monitors.sliding import skyband
-from skytide.monitors.sliding.engine import Moves, Rows
+from skytide.monitors.sliding.engine import Rows
 from skytide.monitors.sliding.skyband import SkybandEngine
 from skytide.reference.window import window_changes
-
-EXTREMES = [float("-inf"), -1.797e308, -5e-324, -0.0, 0.0, 5e-324, 1.797e308, float("inf")]
-Changes = list[tuple[int, int, int]]
-
-
-@dataclass
-class Stream:
-    rows: Rows
-    cuts: list[int]
-    """Instants at which a run ends; rows up to each go into its run."""
-
-    def runs(self) -> list[tuple[Rows, int]]:
-        found, start = [], 0
-        for until in self.cuts:
-            stop = int(np.searchsorted(self.rows.arrivals, until, side="right"))
-            found.append((part(self.rows, start, stop), until))
-            start = stop
-        return found
-
-
-def part(rows: Rows, start: int, stop: int) -> Rows:
-    return Rows(rows.values[start:stop], rows.arrivals[start:stop], rows.expiries[start:stop], rows.handles[start:stop])
-
-
-def whole_numbers(shape: tuple[int, ...], highest: int) -> st.SearchStrategy[Integers]:
-    size = int(np.prod(shape))
-    # One draw of bytes is far quicker than one per number, and shrinks as well.
-    drawn = st.binary(min_size=size, max_size=size)
-    return drawn.map(lambda some: (np.frombuffer(some, np.uint8).astype(np.int64) % (highest + 1)).reshape(shape))
-
-
-@st.composite
-def streams(draw: st.DrawFn, most: int = 40, dimensions: int | None = None) -> Stream:
-    d = dimensions or draw(st.integers(1, 4))
-    n = draw(st.integers(0, most))
-    numbers = draw(st.sampled_from([[0.0, 1.0, 2.0], [float(number) for number in range(30)], EXTREMES]))
-    values = np.array(numbers)[draw(whole_numbers((n, d), len(numbers) - 1))]
-    arrivals = np.cumsum(draw(whole_numbers((n,), draw(st.integers(1, 4)))))
-    arrivals += draw(st.sampled_from([0, -(2**63) + 1, 2**62]))
-    # Expiries never decrease, but rows may live for any time, or not at all.
-    constant = draw(st.booleans())
-    spans = draw(st.integers(1, n + 1)) if constant else draw(whole_numbers((n,), 3 * n // 2 + 1))
-    expiries = np.maximum.accumulate(arrivals + spans)
-    handles = np.random.default_rng(draw(st.integers(0, 9))).permutation(n)
-    rows = Rows(values, arrivals, expiries, handles)
-    first, last = (int(arrivals[0]), int(expiries[-1])) if n else (0, 5)
-    inner = draw(st.lists(st.integers(first, last), max_size=6))
-    return Stream(rows, sorted({*inner, last}))
-
-
-def truth(rows: Rows, k: int, until: int) -> Changes:
-    """The change stream by definition: at each instant, the live rows with fewer than k live dominators."""
-    values = rows.values.tolist()
-    arrivals, expiries = rows.arrivals.tolist(), rows.expiries.tolist()
-    found: Changes = []
-    before: set[int] = set()
-    for at in sorted({*arrivals, *expiries}):
-        if at > until:
-            break
-        live = [i for i in range(len(values)) if arrivals[i] <= at < expiries[i]]
-        answer = {
-            int(rows.handles[i])
-            for i in live
-            if sum(all(map(float.__le__, values[j], values[i])) and values[j] != values[i] for j in live) < k
-        }
-        found += [(at, -1, one) for one in before - answer] + [(at, 1, one) for one in answer - before]
-        before = answer
-    return sorted(found)
-
-
-def listed(moves: Moves) -> Changes:
-    assert (moves.times[1:] >= moves.times[:-1]).all()
-    found = list(zip(moves.times.tolist(), moves.signs.tolist(), moves.handles.tolist(), strict=True))
-    assert len({(at, one) for at, _, one in found}) == len(found), "a handle twice in one instant"
-    return found
+from tests.monitors.sliding.drawn import Changes, Stream, listed, part, streams, truth
 
 
 @settings(max_examples=300, deadline=None)
@@ -192,6 +115,19 @@ def test_read_only_and_strided_columns_are_taken_as_they_come() -> None:
     times.flags.writeable = False
     moves = SkybandEngine(2, 1).run(Rows(wide, times, times + 2, times), 10)
     assert listed(moves) == truth(Rows(wide, times, times + 2, times), 1, 10)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_retained_rows_stay_as_they_were_while_the_engine_goes_on(dimensions: int) -> None:
+    times = np.arange(20, dtype=np.int64)
+    rows = Rows(np.repeat(times[:, None].astype(float), dimensions, axis=1), times, times + 30, times)
+    engine = SkybandEngine(dimensions, 2)
+    engine.run(part(rows, 0, 10), 9)
+    kept = engine.retained()
+    before = [column.copy() for column in vars(kept).values()]
+    engine.run(part(rows, 10, 20), 100)
+    assert len(kept) == 10
+    assert all(np.array_equal(was, column) for was, column in zip(before, vars(kept).values(), strict=True))
 
 
 def test_memory_stays_within_twice_the_candidates_and_shrinks_after_a_burst() -> None:

@@ -148,8 +148,9 @@ class SkybandEngine:
         """The candidates, in order of arrival, as copies. O(candidates)."""
         kernel.compact(self._store)
         live = self._live
-        keys = self._store[_KEYS][:, :live]
-        values = np.ascontiguousarray(self._store[_COLUMNS][:, :live].T)
+        columns, _, keys, *_ = self._store
+        values = columns[:, :live].T.copy(order="C")  # one column is contiguous as it is, and would be a view
+        keys = keys[:, :live]
         return Rows(values, keys[kernel.ARRIVAL].copy(), keys[kernel.EXPIRY].copy(), keys[kernel.HANDLE].copy())
 
     def load(self, rows: Rows, now: int) -> None:
