@@ -86,9 +86,12 @@ class Maker:
     batch: int
     few: int
     coded: int
+    tied: int
 
     def __call__(self, dimensions: int) -> EagerList:
-        return EagerList(dimensions, batch=self.batch, few=self.few, coded=self.coded)
+        engine = EagerList(dimensions, batch=self.batch, few=self.few, coded=self.coded)
+        engine._tied = self.tied
+        return engine
 
 
 engines = st.builds(
@@ -96,6 +99,7 @@ engines = st.builds(
     st.sampled_from([1, 2, 5, 64, 4_096]),
     st.sampled_from([0, 1, 4, 1_000]),
     st.sampled_from([0, 8, 1_024]),
+    st.sampled_from([0, 1_000]),
 )
 
 

@@ -73,6 +73,15 @@ def _meet(bits: np.ndarray, sets: np.ndarray, w: np.uint64) -> np.uint64:
 
 
 @njit(cache=True)
+def _below_any(bits: np.ndarray, sets: np.ndarray, stride: np.uint64, w: np.uint64) -> np.uint64:
+    """The rows that are below the cells of the sets in some column."""
+    word: np.uint64 = bits[sets[0] - stride + w]
+    for k in range(1, sets.shape[0]):
+        word |= bits[sets[k] - stride + w]
+    return word
+
+
+@njit(cache=True)
 def first_dominator(
     bits: np.ndarray,
     sets: np.ndarray,
@@ -82,22 +91,27 @@ def first_dominator(
     begin: int,
     others: Floats,
     other: int,
+    alike: bool,
     work: Integers,
 ) -> int:
     """The first row of the batch, from position `begin` on, that dominates row `other` of `others`; -1 where none does.
 
     `sets` are the places of the d sets that hold the possible dominators, `rows[offset]` is the batch's first row.
-    O(d count / 512) and one comparison of values per bit that is left.
+    O(d count / 512) and one comparison of values per bit that is left. With `alike`, rows of the same cells are equal
+    to the row, and left out by cell: else a batch of equal rows would be compared each with each.
     """
     if begin >= count:
         return -1
     end = np.uint64((count + 63) >> 6)
+    stride = np.uint64(stride_of(count))
     w = np.uint64(begin >> 6)
     block = w & ~SEVEN
     words = WHOLE
     word = _meet(bits, sets, w) & (ALL << np.uint64(begin & 63))
     fresh = True
     while True:
+        if alike:
+            word &= _below_any(bits, sets, stride, w)
         while word != ZERO:
             at: int = np.int64(w << SIX) + lowest_bit(word)
             work[0] += 1
@@ -121,17 +135,29 @@ def first_dominator(
 
 @njit(cache=True)
 def last_dominator(
-    bits: np.ndarray, sets: np.ndarray, rows: Floats, offset: int, end: int, others: Floats, other: int, work: Integers
+    bits: np.ndarray,
+    sets: np.ndarray,
+    rows: Floats,
+    offset: int,
+    count: int,
+    end: int,
+    others: Floats,
+    other: int,
+    alike: bool,
+    work: Integers,
 ) -> int:
-    """The last row of the batch before position `end` that dominates row `other`; -1 where none does. Cost as above."""
+    """The last row of the batch before position `end` that dominates row `other`; -1 where none does. As above."""
     if end <= 0:
         return -1
+    stride = np.uint64(stride_of(count))
     w = np.uint64((end - 1) >> 6)
     block = w & ~SEVEN
     words = WHOLE
     word = _meet(bits, sets, w) & (ALL >> np.uint64(63 - ((end - 1) & 63)))
     fresh = True
     while True:
+        if alike:
+            word &= _below_any(bits, sets, stride, w)
         while word != ZERO:
             bit = highest_bit(word)
             at: int = np.int64(w << SIX) + bit
@@ -196,6 +222,7 @@ def take_dominated(
     offset: int,
     others: Floats,
     other: int,
+    alike: bool,
     taken: Integers,
     work: Integers,
 ) -> int:
@@ -212,6 +239,8 @@ def take_dominated(
             w = block + np.uint64(lowest_bit(words))
             words &= words - ONE
             word = open_rows[w] & ~_join(bits, sets, w)
+            if alike:
+                word &= ~_meet(bits, sets, w + np.uint64(open_rows.shape[0]))
             while word != ZERO:
                 bit = lowest_bit(word)
                 at = np.int64(w << SIX) + bit

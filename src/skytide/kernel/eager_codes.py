@@ -12,7 +12,8 @@ from numba import njit
 from skytide.model import Floats
 
 CELLS = 256
-SAMPLE = 2_048
+SAMPLE, FEW = 2_048, 256
+"""Values per column that the cuts come from; few where the rows to come are too few to pay for sorting more."""
 
 
 @njit(cache=True)
@@ -37,8 +38,9 @@ def cell_of(cuts: Floats, value: float) -> int:
 def cut(rows: Floats, kept: Floats, count: int) -> Floats:
     """Cuts at the quantiles of new rows, and of kept ones where the new ones are few. O(d sample log sample)."""
     n, d = rows.shape
-    from_rows = min(n, SAMPLE)
-    from_kept = min(count, SAMPLE - from_rows)
+    most = SAMPLE if n >= 2 * SAMPLE else FEW
+    from_rows = min(n, most)
+    from_kept = min(count, most - from_rows)
     total = from_rows + from_kept
     sample = np.empty(total)
     edges = np.full((d, CELLS - 1), np.inf)

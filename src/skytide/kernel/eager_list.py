@@ -33,7 +33,7 @@ from skytide.kernel.eager_bits import (
     surrounded,
     take_dominated,
 )
-from skytide.kernel.eager_codes import encode
+from skytide.kernel.eager_codes import CELLS, encode
 from skytide.kernel.eager_state import (
     ARRIVAL,
     COUNT,
@@ -56,6 +56,23 @@ from skytide.model import Floats, Integers
 
 
 @njit(cache=True)
+def _single_values(codes: np.ndarray, rows: Floats, first: int) -> Floats:
+    """For each column and cell the value that all of the batch's rows in it have; NaN where they differ or are none."""
+    n, d = codes.shape
+    held = np.full((d, CELLS), np.nan)
+    seen = np.zeros((d, CELLS), np.bool_)
+    for i in range(n):
+        for k in range(d):
+            cell = codes[i, k]
+            if not seen[k, cell]:
+                seen[k, cell] = True
+                held[k, cell] = rows[first + i, k]
+            elif held[k, cell] != rows[first + i, k]:
+                held[k, cell] = np.nan
+    return held
+
+
+@njit(cache=True)
 def _batch_intervals(
     bits: np.ndarray,
     codes: np.ndarray,
@@ -63,6 +80,7 @@ def _batch_intervals(
     arrivals: Integers,
     expiries: Integers,
     first: int,
+    held: Floats,
     begin: Integers,
     killer: Integers,
     open_rows: np.ndarray,
@@ -73,6 +91,7 @@ def _batch_intervals(
     `killer` becomes the position of the first dominator that is not older, NONE, or GONE for rows that never enter.
     """
     n, d = codes.shape
+    tied = held.shape[0] > 0
     stride = stride_of(n)
     sets = np.empty(d, np.uint64)
     pending = 0
@@ -87,11 +106,13 @@ def _batch_intervals(
         if surrounded(bits, sets, stride, i, arrivals, expiries, first, n):
             killer[i] = GONE
             continue
+        alike = tied
         for k in range(d):
             sets[k] += np.uint64(stride)
-        ahead = first_dominator(bits, sets, rows, first, n, i + 1, rows, first + i, work)
+            alike = alike and held[k, codes[i, k]] == rows[first + i, k]
+        ahead = first_dominator(bits, sets, rows, first, n, i + 1, rows, first + i, alike, work)
         killer[i] = ahead
-        behind = last_dominator(bits, sets, rows, first, i, rows, first + i, work)
+        behind = last_dominator(bits, sets, rows, first, n, i, rows, first + i, alike, work)
         if behind < 0:
             open_rows[i >> 6] |= np.uint64(1) << np.uint64(i & 63)
             pending += 1
@@ -114,6 +135,7 @@ def _meet_candidates(
     rows: Floats,
     first: int,
     n: int,
+    held: Floats,
     begin: Integers,
     open_rows: np.ndarray,
     pending: int,
@@ -122,20 +144,23 @@ def _meet_candidates(
 ) -> None:
     """Each candidate, newest first, against the batch: who ends it (`fate`), and whose s it is."""
     d = values.shape[1]
+    tied = held.shape[0] > 0
     stride = stride_of(n)
     sets = np.empty(d, np.uint64)
     taken = np.empty(n, np.int64)
     for c in range(count - 1, low - 1, -1):
         if flags[c] == DEAD:
             continue
+        alike = tied
         for k in range(d):
             sets[k] = np.uint64((k * SETS + codes[k, c] + 1) * stride)
-        fate[c] = first_dominator(bits, sets, rows, first, n, 0, values, c, work)
+            alike = alike and held[k, codes[k, c]] == values[c, k]
+        fate[c] = first_dominator(bits, sets, rows, first, n, 0, values, c, alike, work)
         if pending == 0:
             continue
         for k in range(d):
             sets[k] -= np.uint64(stride)
-        found = take_dominated(bits, sets, open_rows, rows, first, values, c, taken, work)
+        found = take_dominated(bits, sets, open_rows, rows, first, values, c, alike, taken, work)
         pending -= found
         for j in range(found):
             begin[taken[j]] = max(begin[taken[j]], times[EXPIRY, c])
@@ -206,13 +231,14 @@ def absorb(
     last: int,
     final: int,
     any_final: bool,
+    tied: bool,
     bits: np.ndarray,
     work: Integers,
 ) -> Integers:
     """Take the rows [first, last), make the instants up to `final` final; the moves, in no order.
 
     The list has room for all of them. With any_final False no instant becomes final (more rows of this one follow).
-    O(d (rows + candidates) rows / 512) where nothing is dominated soon.
+    O(d (rows + candidates) rows / 512) where nothing is dominated soon. `tied` says that many rows are equal.
     """
     n = last - first
     d = values.shape[1]
@@ -223,13 +249,14 @@ def absorb(
     for i in range(n):
         if expiries[first + i] <= arrivals[first + i]:
             clear(bits, i, n, d)
+    held = _single_values(row_codes, rows, first) if tied else np.empty((0, 0))
     begin = np.empty(n, np.int64)
     killer = np.empty(n, np.int64)
     open_rows = np.zeros(stride_of(n), np.uint64)
-    pending = _batch_intervals(bits, row_codes, rows, arrivals, expiries, first, begin, killer, open_rows, work)
+    pending = _batch_intervals(bits, row_codes, rows, arrivals, expiries, first, held, begin, killer, open_rows, work)
     fate = np.full(count, NONE, np.int64)
     _meet_candidates(
-        bits, values, times, codes, flags, low, count, rows, first, n, begin, open_rows, pending, fate, work
+        bits, values, times, codes, flags, low, count, rows, first, n, held, begin, open_rows, pending, fate, work
     )
     moves = np.empty((3, 64), np.int64)
     kept, moved, moves = _settle_candidates(

@@ -27,6 +27,9 @@ from skytide.monitors.sliding.engine import Moves, Rows
 
 _EARLIEST = int(np.iinfo(np.int64).min)
 _RECUT = 1 << 16
+"""Rows after which the cuts are made anew, to follow the values."""
+_TIED = 16
+"""Batches that look out for equal rows, after one in which many comparisons of values were in vain."""
 
 
 class EagerList:
@@ -56,6 +59,7 @@ class EagerList:
         self._meta[NEXT_START] = NEVER
         self._edges: Floats = np.empty((self._d, 0))
         self._age = 0
+        self._tied = 0
         self._allocate(0)
 
     def _allocate(self, room: int) -> None:
@@ -137,6 +141,7 @@ class EagerList:
             # An instant is final before the next row comes; rows of one instant may fall into two batches.
             following = int(times[0][last]) if last < n else _EARLIEST
             final = until if last == n else max(following, _EARLIEST + 1) - 1
+            tests = int(self._work[0])
             found.append(
                 absorb(
                     self._values,
@@ -151,10 +156,12 @@ class EagerList:
                     last,
                     final,
                     last == n or following > _EARLIEST,
+                    self._tied > 0,
                     bits,
                     self._work,
                 )
             )
+            self._tied = _TIED if self._work[0] - tests > 8 * (last - first) else max(0, self._tied - 1)
         self._shrink()
         if self._meta[COUNT] < self._coded:
             self._edges = np.empty((self._d, 0))
