@@ -69,13 +69,14 @@ class Cell:
     skyline: int
     tests: int
     screens: int
+    budget: float
     seconds: dict[str, float] = field(default_factory=dict)
     estimates: dict[str, float] = field(default_factory=dict)
     equal: bool = True
 
     def ratio(self, threads: int) -> float:
-        """How many times faster than the faster peer; where no peer ran, than the smaller estimate."""
-        peers = [self.seconds.get(name, self.estimates.get(name, math.inf)) for name in PEERS]
+        """How many times faster than the faster peer; where no peer ran, than the budget that both would exceed."""
+        peers = [self.seconds.get(name, self.budget) for name in PEERS]
         return min(peers) / self.seconds[ours(threads)]
 
 
@@ -108,15 +109,15 @@ def estimate(peer: Callable[[Floats], Booleans], values: Floats, budget: float) 
     """The seconds that the peer would take, from growing parts of the rows; stops as soon as it is clear."""
     last = 0.0
     expected = 0.0
-    growth = 1.5
+    growth = 1.2
     for divisor in (256, 64, 16, 4):
         part = values[: len(values) // divisor].copy()
-        taken, _ = clock(lambda part=part: peer(part))  # type: ignore[misc]
-        if last > 1e-3:
+        taken = min(clock(lambda part=part: peer(part))[0] for _ in range(2))  # type: ignore[misc]
+        if last > 0.01:
             growth = min(2.0, max(1.0, math.log(taken / last, 4)))
         last = taken
         expected = taken * divisor**growth
-        if taken > 0.01 and expected > budget:
+        if taken > budget / 20 and expected > 2 * budget:
             break
     return expected
 
@@ -125,7 +126,7 @@ def measure(shape: Shape, threads: list[int], repeats: int, budget: float, seed:
     """One cell: everybody on the same rows, in turn, answers compared."""
     values = generate(shape.kind, shape.rows, shape.dimensions, seed)
     work = skyline_work(values, threads=1)
-    cell = Cell(shape, int(work.mask.sum()), work.tests, work.screens)
+    cell = Cell(shape, int(work.mask.sum()), work.tests, work.screens, budget)
     runners: dict[str, Callable[[], Booleans]] = {
         ours(count): lambda count=count: skyline_mask(values, threads=count)  # type: ignore[misc]
         for count in threads
@@ -223,7 +224,7 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--cells", nargs="+", metavar="CELL", help="only these, like 1000000x4-independent")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="how many threads we take (1 2)")
     parser.add_argument("--repeats", type=int, default=5, help="the best of so many runs counts (5)")
-    parser.add_argument("--budget", type=float, default=30.0, help="seconds that a peer may take in a cell (30)")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds that a peer may take in a cell (60)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table")
