@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from skytide.kernel.dominance import dominates_at
-from skytide.kernel.rtree_lanes import LANES, count_bits, lanes_weakly_better, lanes_weakly_worse, lowest_bit
+from skytide.kernel.rtree_lanes import LANES, count_bits, keys_gt, lanes_weakly_better, lanes_weakly_worse, lowest_bit
 from skytide.model import Booleans, Floats, Integers
 
 NOTHING = np.iinfo(np.int64).min
@@ -18,8 +18,8 @@ NOTHING = np.iinfo(np.int64).min
 
 
 @njit(cache=True)
-def _dominating(pilots: Floats, row: Floats, marks: Integers, k: int) -> tuple[int, int]:
-    """How many pilots dominate the row, counted up to k, and for k = 1 the largest mark among all that do."""
+def _dominating(pilots: Floats, row: Floats, marks: Integers, k: int, latest: bool) -> tuple[int, int]:
+    """How many pilots dominate the row, and the largest mark among all that do; if not wanted, counts up to k only."""
     count = 0
     best = NOTHING
     for base in range(0, pilots.shape[1], LANES):
@@ -28,21 +28,22 @@ def _dominating(pilots: Floats, row: Floats, marks: Integers, k: int) -> tuple[i
             continue
         bits &= ~lanes_weakly_worse(pilots, base, pilots.shape[1], row)
         count += count_bits(bits)
-        if k > 1:
+        if not latest:
             if count >= k:
                 break
             continue
+        bits &= keys_gt(marks, base, best)
         while bits:
-            best = max(best, marks[base + lowest_bit(bits)])
-            bits &= bits - 1
+            best = marks[base + lowest_bit(bits)]
+            bits &= keys_gt(marks, base, best)
     return count, best
 
 
 @njit(cache=True)
 def cover(
-    rows: Floats, marks: Integers, strengths: Floats, first: int, k: int, floor: int, slots: int
+    rows: Floats, marks: Integers, strengths: Floats, first: int, k: int, floor: int, slots: int, latest: bool
 ) -> tuple[Booleans, Integers]:
-    """Which rows at least k strong rows before them dominate, and for k = 1 the largest mark among these.
+    """Which rows at least k strong rows before them dominate, and, if wanted, the largest mark among the strong ones.
 
     Up to `slots` strong rows (a multiple of 16) are kept at a time: those with the smallest `strengths` of the rows so
     far that have a mark above `floor` and that fewer than k of the others dominate. Leaving some out makes the result
@@ -59,7 +60,7 @@ def cover(
         offered = strengths[i] < weights[worst] and marks[i] > floor
         if i < first and not offered:
             continue
-        count, mark = _dominating(pilots, rows[i], pilot_marks, k)
+        count, mark = _dominating(pilots, rows[i], pilot_marks, k, latest)
         if i >= first:
             covered[i - first] = count >= k
             best[i - first] = mark

@@ -155,10 +155,10 @@ class Shedder:
         every = np.concatenate((before.values, rows.values))
         strengths = strength(every)
         marks = np.concatenate((before.expiries, rows.expiries))
-        older, covers = cover(every, marks, strengths, first, 1, NOTHING, STRONG)
+        older, covers = cover(every, marks, strengths, first, 1, NOTHING, STRONG, True)
         strengths = strengths[first:]
         newer, starts = cover(
-            rows.values[::-1].copy(), ~rows.arrivals[::-1], strengths[::-1].copy(), 0, 1, NOTHING, STRONG
+            rows.values[::-1].copy(), ~rows.arrivals[::-1], strengths[::-1].copy(), 0, 1, NOTHING, STRONG, True
         )
         harmless = older & newer[::-1] & (~starts[::-1] <= covers) | (rows.expiries <= rows.arrivals)
         keep[harmless] = False

@@ -111,7 +111,7 @@ class SkybandEngine:
         strengths = strength(every)
         slots = -(-max(64, 2 * self._k) // kernel.BLOCK) * kernel.BLOCK
         first = len(seeds)
-        before, _ = cover(every, marks, strengths, first, self._k, int(rows.arrivals[-1]), slots)
+        before, _ = cover(every, marks, strengths, first, self._k, int(rows.arrivals[-1]), slots, False)
         doubtful = np.flatnonzero(before)
         after, _ = cover(
             rows.values[::-1].copy(),
@@ -121,6 +121,7 @@ class SkybandEngine:
             self._k,
             kernel.LONG_AGO,
             slots,
+            False,
         )
         keep = np.ones(len(rows), dtype=bool)
         keep[doubtful] = ~after[::-1][doubtful]
