@@ -1,5 +1,7 @@
 """The event list against plain lists, with its invariants stated after every instant."""
 
+from itertools import count
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,7 @@ def test_any_sequence_of_steps_keeps_the_invariants_and_gives_net_changes(
     known: dict[int, int] = {}
     handles: dict[int, int] = {}
     out = np.empty((400, 3), dtype=np.int64)
+    numbers = count(1000)
     clock = 0
     for action, a, b in script:
         e = events.arrays
@@ -42,9 +45,9 @@ def test_any_sequence_of_steps_keeps_the_invariants_and_gives_net_changes(
         other = model.order[b % len(model.order)] if model.order else -1
         if action == "enlist" or pick < 0:
             events.grow()
-            slot = enlist(events.arrays, clock + 10, clock, 1000 + len(handles))
-            handles[slot] = 1000 + len(handles)
-            handles[-len(handles)] = 0
+            handle = next(numbers)
+            slot = enlist(events.arrays, clock + 10, clock, handle)
+            handles[slot] = handle
             model.order.append(slot)
             model.rings[slot] = []
         elif action == "wait" and pick != other and not model.waits(pick):

@@ -16,7 +16,7 @@ import numpy as np
 
 from skytide.kernel.events import FIRST, NONE, Events, close, drop, enlist, has_slot, show, stop_waiting, wait_for
 from skytide.kernel.rtree_insert import insert
-from skytide.kernel.rtree_lanes import LANES, highest_bit, lanes_weakly_better, lanes_weakly_worse, lean
+from skytide.kernel.rtree_lanes import LANES, highest_bit, lanes_weakly_better, lanes_weakly_worse, lean, part
 from skytide.kernel.rtree_nodes import TESTS, Tree, has_room
 from skytide.kernel.rtree_remove import remove
 from skytide.kernel.rtree_search import dominated, last_dominator
@@ -29,14 +29,14 @@ STATE_SIZE = 5
 DONE, FULL = 0, 1
 
 
-@lean
+@part
 def _leave_nursery(young: np.ndarray, young_slots: np.ndarray, at: int, d: int) -> None:
     young_slots[at] = NONE
     for k in range(d):
         young[(at // LANES * d + k) * LANES + at % LANES] = np.nan
 
 
-@lean
+@part
 def _to_tree(t: Tree, e: Events, young: np.ndarray, young_slots: np.ndarray, q: np.ndarray, state: np.ndarray) -> int:
     """Move the nursery's survivors to the tree; FULL if the tree has to grow first."""
     d = q.size
@@ -54,7 +54,7 @@ def _to_tree(t: Tree, e: Events, young: np.ndarray, young_slots: np.ndarray, q: 
     return DONE
 
 
-@lean
+@part
 def _expunge_dominated(
     t: Tree, e: Events, young: np.ndarray, young_slots: np.ndarray, q: np.ndarray, buffer: np.ndarray, used: int
 ) -> None:
@@ -77,7 +77,7 @@ def _expunge_dominated(
             drop(e, buffer[i])
 
 
-@lean
+@part
 def _last_dominator(t: Tree, young: np.ndarray, young_slots: np.ndarray, q: np.ndarray, used: int, now: int) -> int:
     d = q.size
     for block in range((used - 1) // LANES, -1, -1):
@@ -89,19 +89,19 @@ def _last_dominator(t: Tree, young: np.ndarray, young_slots: np.ndarray, q: np.n
     return int(last_dominator(t, q, now))
 
 
-@lean
+@part
 def _expire(t: Tree, e: Events, young: np.ndarray, young_slots: np.ndarray, d: int, now: int) -> None:
     """E-MM: rows whose time has come leave, and those that waited for them enter."""
     slot = e.head[FIRST]
     while slot != NONE and e.times[slot] <= now:
         while e.first[slot] != NONE:
-            entering = e.first[slot]
+            entering = np.int64(e.first[slot])
             stop_waiting(e, entering)
             show(e, entering)
         if t.where[slot] >= 0:
             remove(t, slot)
         else:
-            _leave_nursery(young, young_slots, -2 - t.where[slot], d)
+            _leave_nursery(young, young_slots, -2 - np.int64(t.where[slot]), d)
         drop(e, slot)
         slot = e.head[FIRST]
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.rtree_lanes import lean
+from skytide.kernel.rtree_lanes import lean, part
 from skytide.model import Integers
 
 # the numbers in `head`
@@ -33,7 +33,7 @@ SHOWN, KNOWN, MARKED, DEAD = 1, 2, 4, 8
 
 
 class Events(NamedTuple):
-    """The list as arrays over slots."""
+    """The list as arrays over slots. What is read from the narrow ones is widened, lest functions compile twice."""
 
     head: np.ndarray
     times: np.ndarray
@@ -118,7 +118,7 @@ def pass_on(e: Events, source: int, target: int) -> None:
     e.after[end], e.before[head], e.after[tail], e.before[other] = head, end, other, tail
 
 
-@lean
+@part
 def _touch(e: Events, slot: int) -> None:
     if e.state[slot] & MARKED == 0:
         e.state[slot] |= MARKED
@@ -145,7 +145,7 @@ def drop(e: Events, slot: int) -> None:
     """Expunge a row; those that wait for it wait for nobody. O(1) and one step for each of them."""
     stop_waiting(e, slot)
     while e.first[slot] != NONE:
-        stop_waiting(e, e.first[slot])
+        stop_waiting(e, np.int64(e.first[slot]))
     previous, following = e.older[slot], e.newer[slot]
     if previous == NONE:
         e.head[FIRST] = following

@@ -29,7 +29,7 @@ from skytide.kernel.events import (
     wait_for,
 )
 from skytide.kernel.rtree_insert import insert
-from skytide.kernel.rtree_lanes import LANES, lanes_weakly_better, lanes_weakly_worse, lean, lowest_bit
+from skytide.kernel.rtree_lanes import LANES, lanes_weakly_better, lanes_weakly_worse, lean, lowest_bit, part
 from skytide.kernel.rtree_nodes import Tree, has_room
 from skytide.kernel.rtree_remove import remove
 from skytide.kernel.rtree_search import any_dominates, dominated, exposed
@@ -40,7 +40,7 @@ STATE_SIZE = 9
 DONE, FULL = 0, 1
 
 
-@lean
+@part
 def _open_instant(e: Events, state: np.ndarray, keys: np.ndarray, until: int) -> bool:
     """Find the next instant, of an arrival or of an expiry; False if there is none up to `until`."""
     i, first = state[ROW], e.head[FIRST]
@@ -58,14 +58,14 @@ def _open_instant(e: Events, state: np.ndarray, keys: np.ndarray, until: int) ->
 # -- over R-trees ------------------------------------------------------------------------------------------------------
 
 
-@lean
+@part
 def _point(t: Tree, slot: int, out: np.ndarray) -> None:
     at = t.where[slot]
     for k in range(out.size):
         out[k] = t.points[(at // LANES * out.size + k) * LANES + at % LANES]
 
 
-@lean
+@part
 def _promote(
     sky: Tree, rest: Tree, e: Events, slot: int, q: np.ndarray, other: np.ndarray, buffer: np.ndarray, again: bool
 ) -> int:
@@ -87,7 +87,7 @@ def _promote(
     return DONE
 
 
-@lean
+@part
 def _succeed(
     sky: Tree, rest: Tree, e: Events, points: np.ndarray, found: np.ndarray, buffer: np.ndarray, state: np.ndarray
 ) -> int:
@@ -110,7 +110,7 @@ def _succeed(
     return DONE
 
 
-@lean
+@part
 def _expire_in_trees(
     sky: Tree, rest: Tree, e: Events, points: np.ndarray, found: np.ndarray, buffer: np.ndarray, state: np.ndarray
 ) -> int:
@@ -178,12 +178,12 @@ def run_trees(
 # -- over flat lists ---------------------------------------------------------------------------------------------------
 
 
-@lean
+@part
 def _has_lane(lane_slots: np.ndarray, state: np.ndarray) -> bool:
     return bool(state[FREE_LANE] != NONE or state[MADE_LANES] < lane_slots.size)
 
 
-@lean
+@part
 def _enter_lane(
     lanes: np.ndarray, lane_slots: np.ndarray, sky_at: np.ndarray, slot: int, q: np.ndarray, state: np.ndarray
 ) -> None:
@@ -199,7 +199,7 @@ def _enter_lane(
     lane_slots[at], sky_at[slot] = slot, at
 
 
-@lean
+@part
 def _leave_lane(
     lanes: np.ndarray, lane_slots: np.ndarray, sky_at: np.ndarray, slot: int, d: int, state: np.ndarray
 ) -> None:
@@ -211,7 +211,7 @@ def _leave_lane(
     sky_at[slot] = NONE
 
 
-@lean
+@part
 def _witness(lanes: np.ndarray, lane_slots: np.ndarray, q: np.ndarray, state: np.ndarray) -> int:
     """A skyline row that dominates q; else NONE, or NONE - 1 if q dominates skyline rows itself."""
     d, blocks = q.size, (state[MADE_LANES] + LANES - 1) // LANES
@@ -232,7 +232,7 @@ def _witness(lanes: np.ndarray, lane_slots: np.ndarray, q: np.ndarray, state: np
     return answer
 
 
-@lean
+@part
 def _join(
     lanes: np.ndarray,
     lane_slots: np.ndarray,
@@ -264,7 +264,7 @@ def _join(
     show(e, slot)
 
 
-@lean
+@part
 def _expire_in_lists(
     lanes: np.ndarray, lane_slots: np.ndarray, sky_at: np.ndarray, points: np.ndarray, e: Events, state: np.ndarray
 ) -> int:
@@ -279,7 +279,7 @@ def _expire_in_lists(
         while e.first[slot] != NONE:
             if not _has_lane(lane_slots, state):
                 return FULL
-            one = e.first[slot]
+            one = np.int64(e.first[slot])
             stop_waiting(e, one)
             if e.times[one] <= now:
                 continue

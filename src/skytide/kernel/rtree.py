@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from skytide.kernel.rtree_insert import insert, rescale
-from skytide.kernel.rtree_lanes import LANES, lean
+from skytide.kernel.rtree_lanes import LANES, lean, part
 from skytide.kernel.rtree_nodes import (
     COUNT,
     FREE_INNER,
@@ -59,7 +59,7 @@ _LOWEST = np.iinfo(np.int64).min
 # -- bulk loading ------------------------------------------------------------------------------------------------------
 
 
-@lean
+@part
 def _select(values: np.ndarray, axis: int, order: np.ndarray, start: int, stop: int, middle: int) -> None:
     """Reorder order[start:stop] so that the rows before `middle` are at most, the others at least the one there."""
     while stop - start > 1:
@@ -82,7 +82,7 @@ def _select(values: np.ndarray, axis: int, order: np.ndarray, start: int, stop: 
             return
 
 
-@lean
+@part
 def _widest(values: np.ndarray, order: np.ndarray, start: int, stop: int, weights: np.ndarray) -> int:
     best, axis = -1.0, 0
     for k in range(weights.size):
@@ -326,12 +326,12 @@ def _arrays(d: int, leaves: int, inners: int, slots: int) -> Tree:
         points=np.empty(leaves * d * LANES),
         keys=np.empty(leaves * LANES, dtype=np.int64),
         slots=np.empty(leaves * LANES, dtype=np.int32),
-        leaf=np.empty((leaves, 3), dtype=np.int32),
+        leaf=np.empty((leaves, 3), dtype=np.int64),
         lo=np.empty(inners * d * LANES),
         hi=np.empty(inners * d * LANES),
         largest=np.empty(inners * LANES, dtype=np.int64),
-        kids=np.empty(inners * LANES, dtype=np.int32),
-        inner=np.empty((inners, 4), dtype=np.int32),
+        kids=np.empty(inners * LANES, dtype=np.int64),
+        inner=np.empty((inners, 4), dtype=np.int64),
         where=np.full(slots, NONE, dtype=np.int32),
         weights=np.ones(d),
         work=np.zeros(2 * d * most + most + 1 + LANES),

@@ -14,6 +14,7 @@ from skytide.kernel.rtree_lanes import (
     lanes_min,
     lean,
     lowest_bit,
+    part,
 )
 from skytide.kernel.rtree_nodes import (
     COUNT,
@@ -40,7 +41,7 @@ _SHARE = 1e-3
 """What a box's own extent counts beside its growth when a point is placed."""
 
 
-@lean
+@part
 def _choose(t: Tree, node: int, q: np.ndarray) -> int:
     """The entry whose box grows least by q in scaled margin; among equals the smaller box."""
     d = t.weights.size
@@ -53,7 +54,7 @@ def _choose(t: Tree, node: int, q: np.ndarray) -> int:
     return int(lowest_bit(((1 << t.inner[node, SIZE]) - 1) & lanes_eq(cost, 0, least)))
 
 
-@lean
+@part
 def rescale(t: Tree) -> None:
     """Let one unit of margin be the extent of the finite values in each coordinate, so that units do not matter."""
     root, d = t.head[ROOT], t.weights.size
@@ -98,7 +99,7 @@ def insert(t: Tree, slot: int, q: np.ndarray, key: int) -> None:
     t.leaf[node, SIZE] = size + 1
 
 
-@lean
+@part
 def _rank(t: Tree, column: int) -> None:
     """Order the LANES + 1 numbers at `column` of `work` into pick[_MOST:], equal ones as they come. No branches."""
     last = t.work[column + LANES]
@@ -109,7 +110,7 @@ def _rank(t: Tree, column: int) -> None:
     t.pick[_MOST + count_bits(lanes_le(t.work, column, last))] = LANES
 
 
-@lean
+@part
 def _cut_points(t: Tree, parent: int, place: int) -> int:
     """Halve the LANES + 1 points in `work` along the widest axis of their box; gives the size of the first part.
 
@@ -129,7 +130,7 @@ def _cut_points(t: Tree, parent: int, place: int) -> int:
     return _MOST // 2
 
 
-@lean
+@part
 def _cut_boxes(t: Tree) -> int:
     """Order the LANES + 1 boxes in `work` along the best axis (into `pick`); gives the size of the first part.
 
@@ -162,7 +163,7 @@ def _cut_boxes(t: Tree) -> int:
     return cut
 
 
-@lean
+@part
 def _split_leaf(t: Tree, node: int, slot: int, q: np.ndarray, key: int) -> None:
     d, other = t.weights.size, new_leaf(t)
     if t.head[HEIGHT] == 1:
@@ -188,7 +189,7 @@ def _split_leaf(t: Tree, node: int, slot: int, q: np.ndarray, key: int) -> None:
     _adopt(t, t.leaf[node, UP], other)
 
 
-@lean
+@part
 def _adopt(t: Tree, parent: int, child: int) -> None:
     """Give a parent one more child; full parents split, up to a new root."""
     d = t.weights.size

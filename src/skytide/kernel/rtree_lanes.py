@@ -23,9 +23,13 @@ LANES = 16
 
 _WIDE = ir.IntType(64)
 
-lean = njit(cache=True, _nrt=False, error_model="numpy")
+_LEAN = {"cache": True, "_nrt": False, "error_model": "numpy"}
+lean = njit(**_LEAN)
 """Compiles a function that makes no array. Arrays that it is handed stay uncounted: with a dozen of them in a tree,
 counting references up and down around every call costs more than the call."""
+part = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_LEAN)
+"""The same for a function that only compiled ones call: most of the time to compile a short one goes into the wrapper
+that unpacks Python's arguments."""
 
 
 def _splat(builder: Any, value: Any) -> Any:
@@ -164,7 +168,7 @@ def highest_bit(typing: Any, bits: Any) -> Any:
 # No early exit in the two loops below: a branch that cannot be foretold costs more than all d comparisons.
 
 
-@lean
+@part
 def lanes_weakly_better(columns: np.ndarray, base: int, stride: int, q: np.ndarray) -> int:
     """Bits of the lanes at or below q in every coordinate; coordinate k starts at base + k * stride."""
     bits = lanes_le(columns, base, q[0])
@@ -173,7 +177,7 @@ def lanes_weakly_better(columns: np.ndarray, base: int, stride: int, q: np.ndarr
     return int(bits)
 
 
-@lean
+@part
 def lanes_weakly_worse(columns: np.ndarray, base: int, stride: int, q: np.ndarray) -> int:
     """Bits of the lanes at or above q in every coordinate; coordinate k starts at base + k * stride."""
     bits = lanes_ge(columns, base, q[0])

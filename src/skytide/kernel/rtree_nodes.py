@@ -26,6 +26,7 @@ from skytide.kernel.rtree_lanes import (
     lanes_max,
     lanes_min,
     lean,
+    part,
 )
 
 # the numbers in `head`
@@ -76,7 +77,7 @@ def clear(t: Tree) -> None:
     t.inner[0, SIZE], t.inner[0, UP], t.inner[0, PLACE], t.inner[0, LEVEL] = 0, NONE, NONE, 1
 
 
-@lean
+@part
 def new_leaf(t: Tree) -> int:
     """An empty leaf without a parent."""
     node = t.head[FREE_LEAF]
@@ -90,7 +91,7 @@ def new_leaf(t: Tree) -> int:
     return int(node)
 
 
-@lean
+@part
 def new_inner(t: Tree, level: int) -> int:
     """An empty inner node without a parent."""
     node = t.head[FREE_INNER]
@@ -104,7 +105,7 @@ def new_inner(t: Tree, level: int) -> int:
     return int(node)
 
 
-@lean
+@part
 def release(t: Tree, level: int, node: int) -> None:
     """Put a node on its free list."""
     if level == 0:
@@ -117,7 +118,7 @@ def release(t: Tree, level: int, node: int) -> None:
         t.head[USED_INNERS] -= 1
 
 
-@lean
+@part
 def attach(t: Tree, parent: int, place: int, child: int) -> None:
     """Note the child at this place of the parent, and the place at the child."""
     t.kids[parent * LANES + place] = child
@@ -127,7 +128,7 @@ def attach(t: Tree, parent: int, place: int, child: int) -> None:
         t.inner[child, UP], t.inner[child, PLACE] = parent, place
 
 
-@lean
+@part
 def refresh(t: Tree, parent: int, place: int) -> bool:
     """Make the box and largest key of an entry exact again; tells whether anything changed. O(d)."""
     d = t.weights.size
@@ -151,7 +152,7 @@ def refresh(t: Tree, parent: int, place: int) -> bool:
     return bool(changed)
 
 
-@lean
+@part
 def extent(weight: float, low: float, high: float) -> float:
     """An extent in the tree's own units, FAR at most: infinities stay comparable."""
     if not high > low:
@@ -160,7 +161,7 @@ def extent(weight: float, low: float, high: float) -> float:
     return scaled if scaled < FAR else FAR
 
 
-@lean
+@part
 def put(t: Tree, leaf: int, lane: int, slot: int, q: np.ndarray, key: int) -> None:
     """Write a point into a lane of a leaf."""
     d = t.weights.size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skytide.kernel.rtree_lanes import LANES, lean
+from skytide.kernel.rtree_lanes import LANES, lean, part
 from skytide.kernel.rtree_nodes import (
     COUNT,
     HEIGHT,
@@ -29,7 +29,7 @@ LOW = LANES // 4
 def remove(t: Tree, slot: int) -> None:
     """Take a point out by its slot. O(d), and up the tree only where a box or a largest key was its own."""
     d = t.weights.size
-    at = t.where[slot]
+    at = np.int64(t.where[slot])
     t.where[slot] = NONE
     t.head[COUNT] -= 1
     leaf, lane = at // LANES, at % LANES
@@ -49,10 +49,11 @@ def remove(t: Tree, slot: int) -> None:
         _settle(t, leaf)
 
 
-@lean
+@part
 def _settle(t: Tree, leaf: int) -> None:
     """From a leaf that lost a point upwards: shrink boxes, join nodes that run low, drop empty ones."""
-    level, node = 0, leaf
+    # A plain 0 would be a constant to the compiler, which then makes every callee twice.
+    level, node = np.int64(0), leaf
     parent, place, size = t.leaf[leaf, UP], t.leaf[leaf, PLACE], t.leaf[leaf, SIZE]
     while parent != NONE:
         changed = size == 0
@@ -78,7 +79,7 @@ def _settle(t: Tree, leaf: int) -> None:
         release(t, t.head[HEIGHT] + 1, root)
 
 
-@lean
+@part
 def _drop_entry(t: Tree, parent: int, place: int) -> None:
     """Close the gap of an entry with the last one."""
     d, last = t.weights.size, t.inner[parent, SIZE] - 1
@@ -92,7 +93,7 @@ def _drop_entry(t: Tree, parent: int, place: int) -> None:
     attach(t, parent, place, t.kids[parent * LANES + last])
 
 
-@lean
+@part
 def _join(t: Tree, level: int, node: int, parent: int, place: int) -> None:
     """Move the few entries of a node into the neighbour whose box grows least, if one has room to spare."""
     d = t.weights.size
@@ -120,7 +121,7 @@ def _join(t: Tree, level: int, node: int, parent: int, place: int) -> None:
     _drop_entry(t, parent, place)
 
 
-@lean
+@part
 def _move_entry(t: Tree, level: int, node: int, lane: int, target: int) -> None:
     d = t.weights.size
     source, to = node * LANES + lane, target * LANES

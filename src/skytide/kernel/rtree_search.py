@@ -24,11 +24,12 @@ from skytide.kernel.rtree_lanes import (
     lanes_weakly_worse,
     lean,
     lowest_bit,
+    part,
 )
 from skytide.kernel.rtree_nodes import LEVEL, NONE, ROOT, SIZE, TESTS, VISITS, Tree
 
 
-@lean
+@part
 def _faces_inside(t: Tree, node: int, bits: int, q: np.ndarray) -> int:
     """Of these entries of an inner node those with a point that surely dominates q.
 
@@ -127,7 +128,7 @@ def dominated(t: Tree, q: np.ndarray, out: np.ndarray) -> int:
 # -- the largest key ---------------------------------------------------------------------------------------------------
 
 
-@lean
+@part
 def _covered(t: Tree, node: int, bits: int, q: np.ndarray) -> int:
     """Of these entries those whose every point dominates q: no upper end outside, and one strictly better."""
     d = q.size
@@ -139,7 +140,7 @@ def _covered(t: Tree, node: int, bits: int, q: np.ndarray) -> int:
     return inside & better
 
 
-@lean
+@part
 def _push_by_key(t: Tree, base: int, bits: int, top: int) -> int:
     """Stack the children of these entries so that the one with the largest key comes off first."""
     bottom = top
@@ -155,7 +156,7 @@ def _push_by_key(t: Tree, base: int, bits: int, top: int) -> int:
     return top
 
 
-@lean
+@part
 def _slot_of_key(t: Tree, entry: int, key: int) -> int:
     """A point with this largest key below an inner entry. O(height)."""
     node = entry // LANES
@@ -175,7 +176,7 @@ def last_dominator(t: Tree, q: np.ndarray, floor: int) -> int:
     d = q.size
     visits, tests, best, slot, cover = 1, 0, floor, NONE, NONE
     # The stack holds inner entries; the root's are judged like those of any node.
-    node, top = t.head[ROOT], 0
+    node, top = t.head[ROOT], np.int64(0)
     while True:
         used = ((1 << t.inner[node, SIZE]) - 1) & keys_gt(t.largest, node * LANES, best)
         bits = used & lanes_weakly_better(t.lo, node * d * LANES, LANES, q)
@@ -219,7 +220,7 @@ def last_dominator(t: Tree, q: np.ndarray, floor: int) -> int:
 # -- what nobody else dominates ----------------------------------------------------------------------------------------
 
 
-@lean
+@part
 def _push_by_corner(t: Tree, node: int, bits: int, top: int) -> int:
     """Stack the entries so that the box nearest to the best corner comes off first; the order is advice only."""
     d, bottom = t.weights.size, top
@@ -240,7 +241,7 @@ def _push_by_corner(t: Tree, node: int, bits: int, top: int) -> int:
     return top
 
 
-@lean
+@part
 def _shielded(found: np.ndarray, size: int, corner: np.ndarray) -> bool:
     """Whether a point found so far dominates the corner. `found` is laid out like leaves, filled up with NaN."""
     d = corner.size
@@ -251,7 +252,7 @@ def _shielded(found: np.ndarray, size: int, corner: np.ndarray) -> bool:
     return False
 
 
-@lean
+@part
 def _keep(found: np.ndarray, out: np.ndarray, size: int, corner: np.ndarray, slot: int) -> int:
     """Add a point that no found one dominates, and drop those that it dominates; gives the new size."""
     d = corner.size
@@ -288,7 +289,7 @@ def exposed(
     size, visits, tests = 0, 0, 0
     for i in range(found.size):
         found[i] = np.nan
-    node, top = rest.head[ROOT], 0
+    node, top = rest.head[ROOT], np.int64(0)
     while True:
         visits += 1
         bits = ((1 << rest.inner[node, SIZE]) - 1) & keys_gt(rest.largest, node * LANES, floor)
@@ -320,7 +321,7 @@ def exposed(
                     corner[k] = rest.points[(child * d + k) * LANES + lane]
                 tests += size
                 if not _shielded(found, size, corner) and not any_dominates(sky, corner):
-                    size = _keep(found, out, size, corner, rest.slots[child * LANES + lane])
+                    size = _keep(found, out, size, corner, np.int64(rest.slots[child * LANES + lane]))
             if size == out.size:
                 top = 0
         if node == NONE:

@@ -29,7 +29,7 @@ class EagerRtree(CompiledEngine):
         super()._reset()
         self.tree = RTree(self.dimensions)
         self._young = np.full(NURSERY * self.dimensions, np.nan)
-        self._young_slots = np.full(NURSERY, -1, dtype=np.int32)
+        self._young_slots = np.full(NURSERY, -1, dtype=np.int64)
         self._point = np.empty(self.dimensions)
         self._found = np.empty(8 * LANES, dtype=np.int64)
 

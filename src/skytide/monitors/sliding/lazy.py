@@ -29,7 +29,7 @@ class LazyList(CompiledEngine):
         super()._reset()
         self._state[FREE_LANE] = -1
         self._lanes = np.zeros(0)
-        self._lane_slots = np.zeros(0, dtype=np.int32)
+        self._lane_slots = np.zeros(0, dtype=np.int64)
         self._sky_at = np.zeros(0, dtype=np.int32)
         self._points = np.zeros((0, self.dimensions))
 
@@ -47,7 +47,7 @@ class LazyList(CompiledEngine):
         if self._state[FREE_LANE] == -1 and self._state[MADE_LANES] == lanes:
             more = (lanes // 3 // LANES + 1) * LANES
             self._lanes = np.concatenate([self._lanes, np.full(more * self.dimensions, np.nan)])
-            self._lane_slots = np.concatenate([self._lane_slots, np.full(more, -1, dtype=np.int32)])
+            self._lane_slots = np.concatenate([self._lane_slots, np.full(more, -1, dtype=np.int64)])
 
     def _values(self, slots: Integers) -> Floats:
         return self._points[slots]
