@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from skytide.errors import OptionError
+from skytide.monitors.sliding.auto import AutoEngine
 from skytide.monitors.sliding.engines import load_engine
 from skytide.monitors.sliding.flow import MakeEngine
 from skytide.monitors.sliding.shedding import Shedder, SheddingEngine
@@ -30,8 +31,8 @@ def maker(method: str, index: str, dimensions: int, k: int = 1, capacity: int | 
         if capacity is not None:
             raise OptionError("load is shed for skylines only", remedy="leave capacity out, or k")
         return partial(SkybandEngine, dimensions, k)
-    chosen = ("eager" if method == "auto" else method, "list" if index == "auto" else index)
-    engine = load_engine(*chosen)
+    chosen = "eager" if method == "auto" else method
+    engine = partial(AutoEngine, method=chosen) if index == "auto" else load_engine(chosen, index)
     if capacity is None:
         return partial(engine, dimensions)
     Shedder(capacity)  # refuses what is not a capacity now, not at the first row
