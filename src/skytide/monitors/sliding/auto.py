@@ -6,8 +6,8 @@ fastest there is. It is not rare when the stream drifts so that codes tell nothi
 each row is compared with is large. So the rule looks at one number, the dominance tests per row of the last span:
 
 * on the list, above a limit: change to the R-tree;
-* on the R-tree, after a patience of some spans: try the list for one span. If it is above the limit still, double the
-  patience, up to 64 spans. So a stream for which the R-tree is right pays for few trials.
+* on the R-tree, after a patience of some spans: try the list for an eighth of one. If it is above the limit still,
+  double the patience, up to 64 spans. So a stream for which the R-tree is right pays for few and short trials.
 
 The numbers were chosen from the sweep in docs/benchmarks.md. Eager is the method that `auto` picks: Lazy keeps the
 whole window, and is not faster by more than the noise on any stream there.
@@ -53,6 +53,7 @@ class AutoEngine:
         self._tests = 0
         self._patience = 1
         self._spans = 0
+        self._due = span
 
     def run(self, rows: Rows, until: int) -> Moves:
         """Take the rows with now < arrival <= until, make all instants up to and including `until` final."""
@@ -60,7 +61,7 @@ class AutoEngine:
         for part, end in self._slices(rows, until):
             parts.append(self._engine.run(part, end))
             self._taken += len(part)
-            if self._taken >= self._span:
+            if self._taken >= self._due:
                 self._reconsider(end)
         if len(parts) == 1:
             return parts[0]
@@ -73,8 +74,8 @@ class AutoEngine:
     def _slices(self, rows: Rows, until: int) -> Iterator[tuple[Rows, int]]:
         """The rows in parts of about a span that end between two instants, each with the instant it makes final."""
         start, n = 0, len(rows)
-        while n - start > 2 * self._span:
-            cut = _instant_after(rows.arrivals, start + self._span)
+        while n - start > 2 * self._due:
+            cut = _instant_after(rows.arrivals, start + self._due)
             if cut == n:
                 break
             yield _part(rows, start, cut), int(rows.arrivals[cut]) - 1
@@ -86,6 +87,7 @@ class AutoEngine:
         busy = tests - self._tests > self._limit * self._taken
         self._taken, self._tests = 0, tests
         self._spans += 1
+        self._due = self._span
         if self.index == "list":
             if busy:
                 self._change("rtree", now)
@@ -94,6 +96,7 @@ class AutoEngine:
         elif self._spans >= self._patience:
             self._patience = min(LONGEST_PATIENCE, 2 * self._patience)
             self._change("list", now)
+            self._due = max(1, self._span // 8)
 
     def _change(self, index: str, now: int) -> None:
         rows = self._engine.retained()
