@@ -323,7 +323,7 @@ def exposed(
                 if not _shielded(found, size, corner) and not any_dominates(sky, corner):
                     size = _keep(found, out, size, corner, np.int64(rest.slots[child * LANES + lane]))
             if size == out.size:
-                top = 0
+                top = np.int64(0)
         if node == NONE:
             break
     rest.head[VISITS] += visits
