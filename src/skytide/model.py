@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +43,12 @@ class Preference:
     def __post_init__(self) -> None:
         for role in ("minimize", "maximize", "by"):
             given = getattr(self, role)
-            object.__setattr__(self, role, (given,) if isinstance(given, str | int) else tuple(given))
+            names = (given,) if isinstance(given, str | int) else tuple(given)
+            for name in names:
+                if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+                    raise PreferenceError("is not a column", value=name, remedy="give a name or a position")
+            plain = tuple(name if isinstance(name, str) else int(name) for name in names)
+            object.__setattr__(self, role, plain)
         if not self.names:
             raise PreferenceError(
                 "a preference needs at least one column", remedy="name a column to minimise or maximise"
@@ -99,6 +105,7 @@ _UNIT_NANOSECONDS = {
     "h": 3600 * 10**9,
     "d": 86400 * 10**9,
 }
+_LONGEST = sys.float_info.max
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d)\s*")
 
 
@@ -124,18 +131,27 @@ class Window:
         if (self.count is None) == (self.duration is None):
             both = "a window has one length" if self.count is not None else "a window needs a length"
             raise WindowError(both, remedy="give either count or duration")
-        if self.count is not None and (isinstance(self.count, bool) or int(self.count) != self.count or self.count < 1):
+        for role in ("count", "duration", "lateness"):
+            given = getattr(self, role)
+            if isinstance(given, np.integer | np.floating):  # a window can be stored: plain numbers only
+                object.__setattr__(self, role, given.item())
+        if self.count is not None and not _is_count(self.count):
             raise WindowError("is not a number of rows", value=self.count, remedy="give a whole number from 1")
-        if self.duration is not None and not duration_value(self.duration) > 0:
-            raise WindowError("is not a length of time", value=self.duration, remedy="give more than 0")
-        if not duration_value(self.lateness) >= 0:
-            raise WindowError("is not a lateness", value=self.lateness, remedy="give 0 or more")
+        if self.duration is not None and not 0 < duration_value(self.duration) <= _LONGEST:
+            raise WindowError("is not a length of time", value=self.duration, remedy="give more than 0, and finite")
+        if not 0 <= duration_value(self.lateness) <= _LONGEST:
+            raise WindowError("is not a lateness", value=self.lateness, remedy="give 0 or more, and finite")
 
     @property
     def fractional(self) -> bool:
         """Whether a length is a plain number with a fraction, so that sums with whole times are not whole."""
-        lengths = [one for one in (self.duration, self.lateness) if one is not None and not isinstance(one, str)]
-        return any(float(one) != int(one) for one in lengths)
+        return any(isinstance(one, float) and not one.is_integer() for one in (self.duration, self.lateness))
+
+
+def _is_count(count: object) -> bool:
+    if isinstance(count, bool) or not isinstance(count, int | float):
+        return False
+    return count >= 1 and (isinstance(count, int) or count.is_integer())
 
 
 def duration_value(duration: float | int | str) -> float | int:
@@ -144,11 +160,9 @@ def duration_value(duration: float | int | str) -> float | int:
     >>> duration_value("1.5s"), duration_value(7)
     (1500000000, 7)
     """
-    if isinstance(duration, bool):
-        raise WindowError("is not a duration", value=duration, remedy="write a number, or text like 90s, 15m, 2h, 1d")
-    if not isinstance(duration, str):
+    if isinstance(duration, int | float) and not isinstance(duration, bool):
         return duration
-    match = _DURATION.fullmatch(duration)
+    match = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
     if match is None:
         raise WindowError("is not a duration", value=duration, remedy="write a number, or text like 90s, 15m, 2h, 1d")
     number, unit = match.groups()

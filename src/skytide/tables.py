@@ -56,11 +56,14 @@ def open_table(data: Table) -> pa.Table | npt.NDArray[Any]:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if isinstance(data, Mapping):
-        return pa.table({str(name): _as_arrow(column) for name, column in data.items()})
+        return _table_of({str(name): _as_arrow(column, str(name)) for name, column in data.items()})
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return pa.table(data)
     if isinstance(data, list | tuple):
-        matrix = np.asarray(data, dtype=object if not len(data) else None)
+        try:
+            matrix = np.asarray(data, dtype=object if not len(data) else None)
+        except ValueError:
+            raise InputError("the rows of the list differ in length", remedy="give rows of one length") from None
         if matrix.ndim == 2:
             return matrix
     raise InputError(
@@ -69,21 +72,36 @@ def open_table(data: Table) -> pa.Table | npt.NDArray[Any]:
     )
 
 
-def _as_arrow(column: Any) -> Any:
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
+def _as_arrow(column: Any, name: str) -> Any:
+    try:
+        return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as reason:
+        raise InputError(
+            f"the values are not a column ({reason})", column=name, remedy="use one kind of value"
+        ) from None
 
 
-def as_array(column: Any) -> npt.NDArray[Any]:
+def _table_of(columns: dict[str, Any]) -> pa.Table:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"the columns differ in length: {lengths}", remedy="give columns of one length")
+    return pa.table(columns)
+
+
+def as_array(column: Any, *, exact: bool = False) -> npt.NDArray[Any]:
     """A single column of any library, or a list, as an array; timestamps with a zone become UTC, dates timestamps.
 
-    Whole numbers with missing values become floats with NaN, as in Arrow.
+    Whole numbers with missing values become floats with NaN, as in Arrow; where they are not exact in float64 this is
+    an error if `exact` is asked for.
     """
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return column
     try:
         found = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
-    except (pa.ArrowException, TypeError):
-        return np.asarray(column, dtype=object)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return _objects(column)
+    if exact and pa.types.is_integer(found.type) and found.null_count:
+        _check_whole(pc.drop_null(found).to_numpy(zero_copy_only=False), None)
     if pa.types.is_date(found.type):
         found = found.cast(pa.timestamp("s"))
     if pa.types.is_null(found.type):
@@ -91,6 +109,10 @@ def as_array(column: Any) -> npt.NDArray[Any]:
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()
     return np.asarray(found.to_numpy(zero_copy_only=False))
+
+
+def _objects(column: Any) -> npt.NDArray[Any]:
+    return np.fromiter(column, dtype=object)  # element by element: a list of lists is not a matrix here
 
 
 def row_count(table: pa.Table | npt.NDArray[Any]) -> int:
@@ -256,7 +278,7 @@ def _arrow_numbers(column: pa.ChunkedArray, name: Column) -> Floats:
     return values
 
 
-def _check_whole(column: npt.NDArray[Any], name: Column) -> None:
+def _check_whole(column: npt.NDArray[Any], name: Column | None) -> None:
     if len(column) and (int(column.max()) > EXACT or int(column.min()) < -EXACT):
         row = int(np.argmax((column > EXACT) | (column.astype(np.int64) < -EXACT)))
         raise InputError(
@@ -315,7 +337,14 @@ def group_codes(data: Table, by: tuple[Column, ...]) -> tuple[Integers, int]:
     groups = min(1, len(codes))
     for name in by:
         column = pa.array(_array_column(table, name)) if isinstance(table, np.ndarray) else column_of(table, name)
-        encoded = pc.dictionary_encode(column, null_encoding="encode")
+        if pa.types.is_floating(column.type) and not pa.types.is_float16(column.type):
+            column = pc.add(column, pa.scalar(0, column.type))  # -0.0 and 0.0 are one group, as they are one value
+        try:
+            encoded = pc.dictionary_encode(column, null_encoding="encode")
+        except pa.ArrowException:
+            raise InputError(
+                f"values of type {column.type} cannot name groups", column=name, remedy="use numbers or text"
+            ) from None
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
         if isinstance(encoded, pa.ChunkedArray):

@@ -6,6 +6,7 @@ which version, and where each part lies), then the parts: plain arrays as they a
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 import zlib
@@ -20,6 +21,22 @@ from skytide.errors import StateError
 _MAGIC = b"SKYTIDE\n"
 _FORMAT = 1
 _HEAD = struct.Struct("<8sIIQ")
+
+HOSTILE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    pa.ArrowException,
+)
+"""What reading bytes that nobody's `pack` wrote can raise."""
+_FORMS = (None, pa.timestamp("ns"), pa.duration("ns"))
+"""What Arrow is told of plain values: nothing; or nanoseconds, which it would cut by itself."""
 
 Parts = dict[str, npt.NDArray[Any]]
 
@@ -64,9 +81,18 @@ def unpack(blob: bytes, kind: str, version: int) -> tuple[dict[str, Any], Parts]
         raise StateError(f"the stored monitor has {len(body)} bytes of {length}", remedy="it is truncated: " + remedy)
     if zlib.crc32(body) != checksum:
         raise StateError("the stored monitor is damaged (its checksum differs)", remedy=remedy)
+    try:
+        return _contents(body, kind, version)
+    except StateError:
+        raise
+    except HOSTILE as reason:
+        # The checksum is right: the bytes were written so, by another program or with intent.
+        raise StateError(f"the stored monitor is not in order ({_line(reason)})", remedy=remedy) from None
+
+
+def _contents(body: memoryview, kind: str, version: int) -> tuple[dict[str, Any], Parts]:
     (size,) = struct.unpack_from("<Q", body)
-    start = 8 + size
-    header = json.loads(bytes(body[8:start]))
+    header = json.loads(bytes(body[8 : 8 + size]))
     if header["kind"] != kind:
         raise StateError(f"the bytes hold a {header['kind']}, not a {kind}", remedy=f"use {header['kind']}.from_bytes")
     if header["version"] != version:
@@ -74,23 +100,32 @@ def unpack(blob: bytes, kind: str, version: int) -> tuple[dict[str, Any], Parts]
             f"the {kind} was stored in version {header['version']}, this program reads {version}",
             remedy="use that version",
         )
-    parts: Parts = {}
-    for entry in header["parts"]:
-        data = body[start + entry["offset"] : start + entry["offset"] + entry["size"]]
-        if entry["type"] == "arrow":
-            parts[entry["name"]] = _arrow_values(data)
-        else:
-            parts[entry["name"]] = np.frombuffer(data, dtype=entry["type"]).reshape(entry["shape"]).copy()
-    return header["meta"], parts
+    payload = body[8 + size :]
+    return header["meta"], {str(entry["name"]): _part(entry, payload) for entry in header["parts"]}
+
+
+def _part(entry: dict[str, Any], payload: memoryview) -> npt.NDArray[Any]:
+    start, size, shape = entry["offset"], entry["size"], tuple(entry["shape"])
+    if not (0 <= start <= start + size <= len(payload)):
+        raise ValueError(f"the part {entry['name']!r} lies outside")
+    data = payload[start : start + size]
+    if entry["type"] == "arrow":
+        return _arrow_values(data, len(payload))
+    form = np.dtype(str(entry["type"]))
+    if form.kind not in "biufM" or min(shape, default=0) < 0:
+        raise ValueError(f"the part {entry['name']!r} is of no known form")
+    return np.frombuffer(data, dtype=form).reshape(shape).astype(form.newbyteorder("="))
+
+
+def _line(reason: BaseException) -> str:
+    return " ".join(str(reason).split())[:120]
 
 
 def _arrow_bytes(values: npt.NDArray[Any]) -> bytes:
-    try:
-        column = pa.array(values.tolist())
-    except pa.ArrowException as reason:
-        raise StateError(
-            f"ids or group values of mixed kinds cannot be stored ({reason})", remedy="use one kind"
-        ) from None
+    listed = values.tolist()
+    column = next((column for column in map(_as_column, itertools.repeat(listed), _FORMS) if column is not None), None)
+    if column is None:
+        raise StateError("ids or group values of odd or mixed kinds cannot be stored", remedy="use numbers or text")
     batch = pa.record_batch([column], names=["values"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -99,9 +134,21 @@ def _arrow_bytes(values: npt.NDArray[Any]) -> bytes:
     return data
 
 
-def _arrow_values(data: memoryview) -> npt.NDArray[Any]:
+def _as_column(values: list[Any], form: pa.DataType | None) -> pa.Array | None:
+    """The values as Arrow, or None where they would not come back as they are."""
+    try:
+        column = pa.array(values, form)
+        again = column.to_pylist()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    same = all(one == other or (one != one and other != other) for one, other in zip(values, again, strict=True))
+    return column if same else None
+
+
+def _arrow_values(data: memoryview, most: int) -> npt.NDArray[Any]:
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        values = reader.read_all().column(0).to_pylist()
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+        table = reader.read_all()
+    table.validate(full=True)
+    if table.num_rows > most:  # rows without bytes, to fill the memory
+        raise ValueError("a part has more rows than bytes")
+    return np.fromiter(table.column(0).to_pylist(), dtype=object)

@@ -20,6 +20,7 @@ HIGHEST = 2**63 - 1
 """A key beyond all times."""
 _FAR = 2**62 - 1
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+KINDS = ("whole", "real", *_UNITS)
 _FLIP = np.int64(HIGHEST)
 
 
@@ -46,12 +47,13 @@ class Clock:
         textual = isinstance(self._duration, str)
         lengths = (self._duration, self._allowed)
         if kind in _UNITS:
-            if not textual:
-                raise WindowError(
-                    "is a plain number, but the times are timestamps",
-                    value=self._duration,
-                    remedy="write the duration like 90s, 15m, 2h, 1d",
-                )
+            for one in lengths:
+                if not isinstance(one, str) and one != 0:
+                    raise WindowError(
+                        "is a plain number, but the times are timestamps",
+                        value=one,
+                        remedy="write durations like 90s, 15m, 2h, 1d",
+                    )
             self._length, self._lateness = (duration_value(one) // _UNITS[kind] for one in lengths)
         else:
             if textual or (isinstance(self._allowed, str)):
@@ -63,6 +65,16 @@ class Clock:
             convert = int if kind == "whole" else float
             self._length, self._lateness = (convert(duration_value(one)) for one in lengths)
         self.kind = kind
+
+    def reset(self, kind: str | None) -> None:
+        """Go back to the kind of before: the rows that fixed it were not taken."""
+        self.kind = kind
+
+    def holds(self, keys: Integers) -> bool:
+        """Whether these are keys of times that a window takes."""
+        if self.kind == "real":
+            return bool(np.isfinite(_key_floats(keys)).all())
+        return not len(keys) or (int(keys.max()) <= _FAR and int(keys.min()) >= -_FAR)
 
     def kind_of(self, form: np.dtype[Any]) -> str:
         """The kind that times of this form have: timestamps take a unit fine enough for the window's lengths."""
@@ -82,7 +94,7 @@ class Clock:
 
     def prepare(self, times: Any) -> npt.NDArray[Any]:
         """Times of any form as one array of numbers or timestamps (NaN or NaT where missing)."""
-        values = as_array(times)
+        values = as_array(times, exact=True)
         if values.dtype.kind not in "iufM" or values.ndim != 1:
             raise WindowError(
                 f"times of type {values.dtype} are not times", remedy="give numbers or timestamps, one per row"
@@ -94,7 +106,9 @@ class Clock:
         return values
 
     def keys(self, values: npt.NDArray[Any]) -> Integers:
-        """The keys of prepared times; nothing may be missing."""
+        """The keys of prepared times; nothing may be missing. The first ones fix the kind of time."""
+        if not len(values):
+            return np.zeros(0, np.int64)
         kind = self.kind_of(values.dtype) if self.kind is None else self.kind
         if kind in _UNITS:
             if values.dtype.kind != "M":
@@ -118,7 +132,9 @@ class Clock:
             keys = _in_range(values.astype(np.int64))
         else:
             real = values.astype(np.float64)
-            if values.dtype.kind == "i" and (real.astype(np.int64) != values).any():
+            with np.errstate(invalid="ignore"):
+                exact = values.dtype.kind != "i" or bool((real.astype(np.int64) == values).all())
+            if not exact or (values.dtype.kind == "i" and real.max() >= 2.0**63):
                 raise WindowError("a time is beyond 2^53, which is not exact in float64", remedy="use a later origin")
             if not np.isfinite(real).all():
                 raise WindowError("a time is infinite", remedy="give finite times")

@@ -7,56 +7,17 @@ wakes groups without new rows only when something of theirs expires.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from skytide.model import Booleans, Floats, Integers
+from skytide.model import Booleans, Integers
 from skytide.monitors.sliding.clock import HIGHEST, LOWEST, Clock
 from skytide.monitors.sliding.engine import Engine, Moves, Rows
+from skytide.monitors.sliding.waiting import Arrivals, Waiting
 
 MakeEngine = Callable[[], Engine]
-
-
-class Arrivals(NamedTuple):
-    """Rows on their way to the engines: values, group codes, handles and, in time windows, arrival keys."""
-
-    values: Floats
-    codes: Integers
-    handles: Integers
-    keys: Integers
-
-    def pick(self, which: Integers | slice) -> Arrivals:
-        """Some of the rows, in the order asked for."""
-        return Arrivals(self.values[which], self.codes[which], self.handles[which], self.keys[which])
-
-    def join(self, later: Arrivals) -> Arrivals:
-        """These rows, then the later ones."""
-        if not len(self.handles):
-            return later
-        if not len(later.handles):
-            return self
-        return Arrivals(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
-
-    def by_group(self) -> Iterator[tuple[int, Arrivals]]:
-        """The rows of each group, groups in the order of their codes, rows in the order they have."""
-        alone = self.codes.strides == (0,)  # one value in memory stands for all rows: there are no `by` columns
-        if len(self.codes) and (alone or (self.codes[0] == self.codes[-1] and (self.codes == self.codes[0]).all())):
-            yield int(self.codes[0]), self
-            return
-        order = np.argsort(self.codes, kind="stable")
-        cuts = np.flatnonzero(np.diff(self.codes[order])) + 1
-        for part in np.split(order, cuts):
-            if len(part):
-                yield int(self.codes[part[0]]), self.pick(part)
-
-
-def no_arrivals(dimensions: int) -> Arrivals:
-    """No rows at all."""
-    empty = np.zeros(0, np.int64)
-    return Arrivals(np.zeros((0, dimensions)), empty, empty, empty)
 
 
 @dataclass
@@ -135,14 +96,14 @@ class TimeFlow(Flow):
     """The latest time seen."""
     closed: int = LOWEST
     """The last closed instant."""
-    pending: Arrivals = field(init=False)
+    waiting: Waiting = field(init=False)
     idle: list[int] = field(default_factory=list)
     """Groups that hold nothing any more, since the list was last emptied."""
     _wakes: list[tuple[int, int]] = field(default_factory=list)
     _wake_of: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.pending = no_arrivals(self.dimensions)
+        self.waiting = Waiting(self.dimensions)
 
     def late(self, keys: Integers) -> Booleans:
         """Which rows come too late, judged row by row in the order in which they come."""
@@ -155,39 +116,31 @@ class TimeFlow(Flow):
         """Take rows that are not too late; what they close comes out."""
         if not len(rows.keys):
             return _joined([])
-        self.pending = self.pending.join(rows)
         self.latest = max(self.latest, int(rows.keys.max()))
         bound = self.clock.closed_by(self.latest)
-        if bound <= self.closed and self.pending is rows:
-            self.pending = rows.pick(np.arange(len(rows.keys)))  # a copy: the caller may use the array for other rows
+        self.waiting.add(rows, max(bound, self.closed))
         return self.close(bound)
 
     def close(self, bound: int) -> Moves:
         """Make every instant up to the bound final."""
         if bound <= self.closed:
             return _joined([])
-        due = self._release(bound)
+        due = self.waiting.release(bound)
         parts = []
         for code, mine in due.by_group():
             rows = Rows(mine.values, mine.keys, self.clock.expiries(mine.keys), mine.handles)
             parts.append(self._run(code, rows, bound))
         while self._wakes and self._wakes[0][0] <= bound:
-            _, code = heapq.heappop(self._wakes)
-            if code in self.engines and self.engines[code].next_event() <= bound:
+            at, code = heapq.heappop(self._wakes)
+            if self._wake_of.get(code) != at:
+                continue  # an earlier wake took its place
+            del self._wake_of[code]
+            if self.engines[code].next_event() <= bound:
                 parts.append(self._run(code, _no_rows(self.dimensions), bound))
+            else:
+                self.wake(code, self.engines[code].next_event())
         self.closed = bound
         return self._count(_joined(parts))
-
-    def _release(self, bound: int) -> Arrivals:
-        """Take the pending rows up to the bound out of the buffer, in order of arrival."""
-        keys = self.pending.keys
-        if (keys[1:] < keys[:-1]).any():
-            self.pending = self.pending.pick(np.argsort(keys, kind="stable"))
-        cut = int(np.searchsorted(self.pending.keys, bound, side="right"))
-        due = self.pending.pick(slice(0, cut))
-        # Picked by position, not by slice: a view would keep the whole batch in memory.
-        self.pending = self.pending.pick(np.arange(cut, len(self.pending.keys)))
-        return due
 
     def _run(self, code: int, rows: Rows, bound: int) -> Moves:
         engine = self.engine(code)
@@ -196,12 +149,15 @@ class TimeFlow(Flow):
         return moves
 
     def wake(self, code: int, at: int) -> None:
-        """See to it that the group is run when the instant `at` is closed, or is forgotten if nothing is to come."""
+        """See to it that the group is run when the instant `at` is closed, or is forgotten if nothing is to come.
+
+        A wake that is too early stays and is put off when it is due: a group has one wake, however often it changes.
+        """
         if at == HIGHEST:
             self.drop_engine(code)
             self._wake_of.pop(code, None)
             self.idle.append(code)
-        elif self._wake_of.get(code) != at:
+        elif at < self._wake_of.get(code, HIGHEST):
             self._wake_of[code] = at
             heapq.heappush(self._wakes, (at, code))
 
@@ -209,7 +165,7 @@ class TimeFlow(Flow):
         """The rows among which the answer as of the latest row lies, by group, all alive then."""
         at = max(self.latest, self.closed)
         found = self.retained()
-        for code, mine in self.pending.by_group():
+        for code, mine in self.waiting.all().by_group():
             waiting = Rows(mine.values, mine.keys, self.clock.expiries(mine.keys), mine.handles)
             found[code] = _appended(found[code], waiting) if code in found else waiting
         return {code: _alive(rows, at) for code, rows in found.items()}

@@ -14,6 +14,9 @@ from skytide.tables import Table, column_of, group_codes, open_table, row_count
 _NAN = float("nan")  # one object for all: a NaN equals itself by identity when it is looked up
 
 
+_ALL = slice(None)
+
+
 class Groups:
     """Codes for groups. Without `by` columns there is one group with the code 0."""
 
@@ -23,15 +26,17 @@ class Groups:
         self.keys: dict[int, tuple[Any, ...]] = {}
         self.next = 0
 
-    def of(self, data: Table) -> Integers:
-        """The code of each row's group; new groups get new codes. O(n)."""
+    def of(self, data: Table, kept: Integers | slice = _ALL) -> Integers:
+        """The code of the group of each row that is kept; new groups get new codes. O(n)."""
         table = open_table(data)
+        if not isinstance(kept, slice):
+            table = table[kept] if isinstance(table, np.ndarray) else table.take(pa.array(kept))
         if not self.by:
             return np.broadcast_to(np.int64(0), row_count(table))
         local, count = group_codes(table, self.by)
         _, first = np.unique(local, return_index=True)
         columns = [
-            [_canonical(value) for value in self._column(table, name).take(pa.array(first)).to_pylist()]
+            [canonical(value) for value in self._column(table, name).take(pa.array(first)).to_pylist()]
             for name in self.by
         ]
         translation = np.array([self._code(key) for key in zip(*columns, strict=True)], dtype=np.int64)
@@ -51,11 +56,18 @@ class Groups:
         self.keys[code] = key
         self.next = max(self.next, code + 1)
 
+    def forget_since(self, code: int) -> None:
+        """Forget the groups with this code and later ones: their rows were not taken after all."""
+        for later in range(code, self.next):
+            self.forget(later)
+        self.next = code
+
     def forget(self, code: int) -> None:
         """Forget a group; it gets a new code if it comes again."""
         if code in self.keys:
             del self.codes[self.keys.pop(code)]
 
 
-def _canonical(value: Any) -> Any:
+def canonical(value: Any) -> Any:
+    """The value as it is looked up: all NaN are one."""
     return _NAN if isinstance(value, float) and math.isnan(value) else value

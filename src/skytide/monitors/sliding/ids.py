@@ -35,8 +35,8 @@ class Handles:
             kind = "integer" if column.dtype.kind in "iu" and column.dtype != np.uint64 else "other"
             if column.shape != (total,):
                 raise IdError(f"there are {len(column)} ids for {total} rows", remedy="give one id per row")
-            if kind == "other" and any(one is None or one != one for one in column.tolist()):
-                raise IdError("an id is missing", remedy="give every row an id, or none")
+            if kind == "other":
+                _check_each(column)
         if self.kind is not None and kind != self.kind:
             raise IdError(
                 f"the window's ids are of the kind {self.kind!r}, these are of the kind {kind!r}",
@@ -70,6 +70,17 @@ class Handles:
             self._sweep_at = max(1024, 2 * len(self.known))
 
 
+def _check_each(column: npt.NDArray[Any]) -> None:
+    for row, one in enumerate(column.tolist()):
+        try:
+            missing = one is None or one != one
+            hash(one)
+        except (TypeError, ValueError):
+            raise IdError("an id is not hashable", row=row + 1, remedy="use numbers or text as ids") from None
+        if missing:
+            raise IdError("the id is missing", row=row + 1, remedy="give every row an id, or none")
+
+
 def net(times: Integers, signs: Integers, ids: npt.NDArray[Any]) -> Booleans:
     """Which changes stay when an id's `-` and `+` at one instant cancel: its next row took the place of its last."""
     if ids.dtype.kind == "O":
@@ -91,43 +102,39 @@ class LiveIds:
         self.came_again = False
         self._sweep_at = 4096
 
-    def check(
-        self,
-        ids: list[Hashable],
-        arrivals: list[Any],
-        overlap: Callable[[Any, Any], bool],
-    ) -> None:
+    def check(self, ids: list[Hashable], arrivals: list[Any], admit: Callable[[list[Any], Any], bool]) -> None:
         """Raise if a new row lives together with a live or new row of the same id; nothing is changed.
 
-        The error's row is the position among the new rows.
+        `admit` puts an arrival into the sorted arrivals of its id, or says no. The error's row is the position among
+        the new rows.
         """
-        try:
-            distinct = set(ids)
-        except TypeError:
-            raise IdError("an id is not hashable", remedy="use numbers or text as ids") from None
+        distinct = set(ids)
         again = distinct & self.arrivals.keys()
         if not again and len(distinct) == len(ids):
             return
-        seen = {one: _listed(self.arrivals[one]) for one in again}
+        seen = {one: sorted(_listed(self.arrivals[one])) for one in again}
         for row, (one, arrival) in enumerate(zip(ids, arrivals, strict=True)):
-            others = seen.setdefault(one, [])
-            if any(overlap(other, arrival) for other in others):
+            if not admit(seen.setdefault(one, []), arrival):
                 raise IdError(
                     "is the id of two rows that live at the same time",
                     value=one,
                     row=row,
                     remedy="use an id that is unique among live rows",
                 )
-            others.append(arrival)
 
     def add(self, ids: list[Hashable], arrivals: list[Any], lives: Callable[[Any], bool]) -> None:
-        """Remember checked rows, and forget dead ones when what is known has doubled. Amortised O(1) per row."""
-        again = self.arrivals.keys() & set(ids)
-        if again or len(set(ids)) < len(ids):
+        """Remember checked rows, and forget dead ones when what is known has doubled. Amortised O(1) per row.
+
+        Of an id that comes again the dead rows are forgotten at once: it may come again for ever.
+        """
+        distinct = set(ids)
+        again = self.arrivals.keys() & distinct
+        if again or len(distinct) < len(ids):
             self.came_again = True
+            held = {one: [old for old in _listed(self.arrivals[one]) if lives(old)] for one in again}
             for one, arrival in zip(ids, arrivals, strict=True):
-                known = self.arrivals.get(one)
-                self.arrivals[one] = arrival if known is None else [*_listed(known), arrival]
+                held.setdefault(one, []).append(arrival)
+            self.arrivals.update((one, rows[0] if len(rows) == 1 else rows) for one, rows in held.items())
         else:
             self.arrivals.update(zip(ids, arrivals, strict=True))
         if len(self.arrivals) > self._sweep_at:

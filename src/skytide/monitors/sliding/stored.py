@@ -12,10 +12,13 @@ import numpy.typing as npt
 
 from skytide.errors import StateError
 from skytide.model import Preference
+from skytide.monitors.sliding.clock import HIGHEST, KINDS, LOWEST
 from skytide.monitors.sliding.engine import Engine, Rows
-from skytide.monitors.sliding.flow import Arrivals, CountFlow, TimeFlow
+from skytide.monitors.sliding.flow import CountFlow, TimeFlow
+from skytide.monitors.sliding.groups import canonical
 from skytide.monitors.sliding.shedding import SheddingEngine
-from skytide.monitors.storage import Parts, pack, unpack
+from skytide.monitors.sliding.waiting import Arrivals
+from skytide.monitors.storage import HOSTILE, Parts, pack, unpack
 
 if TYPE_CHECKING:
     from skytide.monitors.sliding.scoring import ScoreFunction
@@ -42,7 +45,7 @@ def dump(window: SlidingWindow) -> bytes:
         "values": np.concatenate([np.zeros((0, flow.dimensions)), *(rows.values for rows in retained.values())]),
         **{
             name: np.concatenate([np.zeros(0, np.int64), *(getattr(rows, name) for rows in retained.values())])
-            for name in ("arrivals", "expiries", "handles")
+            for name in ("arrivals", "handles")
         },
         "known_handles": np.fromiter(window._handles.known, dtype=np.int64),
         "known_ids": _objects(window._handles.known.values()),
@@ -52,7 +55,7 @@ def dump(window: SlidingWindow) -> bytes:
     if isinstance(flow, TimeFlow):
         assert clock is not None
         meta["time"] = {"kind": clock.kind, "latest": flow.latest, "closed": flow.closed}
-        parts |= {f"pending_{name}": part for name, part in flow.pending._asdict().items()}
+        parts |= {f"pending_{name}": part for name, part in flow.waiting.all()._asdict().items()}
     else:
         meta["count"] = {"number": flow.number}
         parts["counted"] = np.array(list(flow.counts.items()), dtype=np.int64).reshape(-1, 2)
@@ -78,8 +81,10 @@ def restore(blob: bytes, make: type[SlidingWindow], score: ScoreFunction | None 
                 remedy="leave score out" if score else "give it again: from_bytes(blob, score=...)",
             )
         return _rebuild(meta, parts, make, score)
-    except (KeyError, TypeError, IndexError) as reason:
-        raise StateError(f"the stored window lacks something ({reason!r})", remedy="store it again") from None
+    except StateError:
+        raise
+    except HOSTILE as reason:
+        raise StateError(f"the stored window is not in order ({reason!r:.120})", remedy="store it again") from None
 
 
 def _rebuild(
@@ -91,42 +96,84 @@ def _rebuild(
         options["score"] = score
     window = make(preference, **options)
     flow = window._flow
-    window._tallies = meta["tallies"]
-    flow.work = meta["work"]
-    window._live.came_again = meta["came_again"]
-    window._handles.kind, window._handles.next = meta["handles"]["kind"], meta["handles"]["next"]
+    window._tallies = {name: _whole(meta["tallies"][name]) for name in window._tallies}
+    flow.work = {**flow.work, **{str(name): _whole(amount) for name, amount in meta["work"].items()}}
+    window._live.came_again = bool(meta["came_again"])
+    kind, number = meta["handles"]["kind"], _whole(meta["handles"]["next"])
+    _must(kind in (None, "number", "integer", "other"), "kind of ids")
+    window._handles.kind, window._handles.next = kind, number
     window._handles.known = dict(zip(parts["known_handles"].tolist(), parts["known_ids"].tolist(), strict=True))
-    columns = [parts[f"group_{position}"].tolist() for position in range(len(preference.by))]
-    if preference.by:
-        for code, key in zip(meta["groups"]["codes"], zip(*columns, strict=True), strict=True):
-            window._groups.add(key, code)
-        window._groups.next = meta["groups"]["next"]
+    _restore_groups(window, meta, parts)
+    retained, waiting = _rows(window, parts, ""), _rows(window, parts, "pending_") if window._clock else None
     if isinstance(flow, TimeFlow):
-        if meta["time"]["kind"] is not None:
-            flow.clock.settle(meta["time"]["kind"])
-        flow.latest, flow.closed = meta["time"]["latest"], meta["time"]["closed"]
-        flow.pending = Arrivals(*(parts[f"pending_{name}"] for name in Arrivals._fields))
+        _restore_time(flow, meta["time"])
+        assert waiting is not None
+        _must(flow.clock.holds(waiting.keys) and bool((waiting.keys > flow.closed).all()), "times")
+        flow.waiting.add(waiting, flow.closed)
     else:
-        flow.number = meta["count"]["number"]
-        flow.counts = dict(parts["counted"].tolist())
-    _load_engines(flow, parts)
+        flow.number = _whole(meta["count"]["number"])
+        flow.counts = {code: _whole(count) for code, count in parts["counted"].tolist()}
+    _load_engines(flow, retained, parts)
     for one, arrival in zip(parts["live_ids"].tolist(), parts["live_arrivals"].tolist(), strict=True):
         held = window._live.arrivals.get(one)
-        fresh = arrival[0] if len(arrival) == 1 else tuple(arrival)
+        fresh = int(arrival[0]) if isinstance(flow, TimeFlow) else tuple(map(int, arrival))
         window._live.arrivals[one] = fresh if held is None else [*_listed(held), fresh]
     return window
 
 
-def _load_engines(flow: CountFlow | TimeFlow, parts: Parts) -> None:
+def _restore_groups(window: SlidingWindow, meta: dict[str, Any], parts: Parts) -> None:
+    groups = window._groups
+    if groups.by:
+        columns = [parts[f"group_{position}"].tolist() for position in range(len(groups.by))]
+        for code, key in zip(meta["groups"]["codes"], zip(*columns, strict=True), strict=True):
+            groups.add(tuple(map(canonical, key)), _whole(code))
+        _must(len(groups.codes) == len(groups.keys) and groups.next <= _whole(meta["groups"]["next"]), "groups")
+        groups.next = meta["groups"]["next"]
+
+
+def _restore_time(flow: TimeFlow, meta: dict[str, Any]) -> None:
+    if meta["kind"] is not None:
+        _must(meta["kind"] in KINDS, "kind of time")
+        flow.clock.settle(meta["kind"])
+    flow.latest, flow.closed = _whole(meta["latest"], LOWEST), _whole(meta["closed"], LOWEST)
+
+
+def _rows(window: SlidingWindow, parts: Parts, prefix: str) -> Arrivals:
+    """Retained or waiting rows; compiled code will trust what is checked here."""
+    times = "keys" if prefix else "arrivals"
+    rows = Arrivals(*(parts[prefix + name] for name in ("values", "codes", "handles", times)))
+    n = len(rows.handles)
+    _must(rows.values.dtype == np.float64 and rows.values.shape == (n, window._flow.dimensions), "values")
+    _must(not np.isnan(rows.values).any(), "values")
+    _must(all(column.dtype == np.int64 and column.shape == (n,) for column in rows[1:]), "columns")
+    _must(set(rows.codes.tolist()) <= (window._groups.keys.keys() if window._groups.by else {0}), "groups")
+    _must(window._handles.kind != "other" or window._handles.known.keys() >= set(rows.handles.tolist()), "ids")
+    return rows
+
+
+def _load_engines(flow: CountFlow | TimeFlow, retained: Arrivals, parts: Parts) -> None:
     shedding = {int(name.split("_")[1]) for name in parts if name.startswith("shed_")}
-    for code in sorted(shedding.union(parts["codes"].tolist())):
-        mine = parts["codes"] == code
-        rows = Rows(parts["values"][mine], parts["arrivals"][mine], parts["expiries"][mine], parts["handles"][mine])
+    for code in sorted(shedding.union(retained.codes.tolist())):
+        mine = retained.pick(np.flatnonzero(retained.codes == code))
+        now = flow.closed if isinstance(flow, TimeFlow) else flow.counts[code]
+        timely = flow.clock.holds(mine.keys) if isinstance(flow, TimeFlow) else bool((mine.keys >= 1).all())
+        _must(timely and bool((mine.keys <= now).all() and (mine.keys[1:] >= mine.keys[:-1]).all()), "times")
+        expiries = flow.clock.expiries(mine.keys) if isinstance(flow, TimeFlow) else mine.keys + flow.length
         engine = flow.engine(code)
-        engine.load(rows, flow.closed if isinstance(flow, TimeFlow) else flow.counts[code])
+        engine.load(Rows(mine.values, mine.keys, expiries, mine.handles), now)
         _restore_shedder(engine, code, parts)
         if isinstance(flow, TimeFlow):
             flow.wake(code, engine.next_event())
+
+
+def _whole(value: Any, least: int = 0) -> int:
+    _must(type(value) is int and least <= value <= HIGHEST, "numbers")
+    return int(value)
+
+
+def _must(holds: bool, what: str) -> None:
+    if not holds:
+        raise StateError(f"the stored window's {what} are not in order", remedy="store it again")
 
 
 def _restore_shedder(engine: Engine, code: int, parts: Parts) -> None:
@@ -138,10 +185,7 @@ def _restore_shedder(engine: Engine, code: int, parts: Parts) -> None:
 
 
 def _objects(values: Any) -> npt.NDArray[Any]:
-    listed = list(values)
-    column = np.empty(len(listed), dtype=object)
-    column[:] = listed
-    return column
+    return np.fromiter(values, dtype=object)
 
 
 def _listed(held: Any) -> list[Any]:

@@ -27,14 +27,16 @@ from skytide.model import (
     check_missing_policy,
 )
 from skytide.monitors.sliding import stored
+from skytide.monitors.sliding.admission import admit_counted, admit_timed
 from skytide.monitors.sliding.choice import maker
-from skytide.monitors.sliding.clock import Clock
+from skytide.monitors.sliding.clock import LOWEST, Clock
 from skytide.monitors.sliding.engine import Moves, Rows
-from skytide.monitors.sliding.flow import Arrivals, CountFlow, TimeFlow
+from skytide.monitors.sliding.flow import CountFlow, TimeFlow
 from skytide.monitors.sliding.groups import Groups
 from skytide.monitors.sliding.ids import Handles, LiveIds, net
 from skytide.monitors.sliding.scoring import Score, ScoreFunction
 from skytide.monitors.sliding.skyband import SkybandEngine
+from skytide.monitors.sliding.waiting import Arrivals
 from skytide.tables import Table, column_of, open_table, oriented, restored, row_count
 
 
@@ -126,7 +128,7 @@ class SlidingWindow:
         if self._clock is None:
             if lateness:
                 raise WindowError("a count window knows no lateness", value=lateness, remedy="leave it out")
-            self._flow = CountFlow(dimensions, make, length=int(count or 1))
+            self._flow = CountFlow(dimensions, make, length=min(int(count or 1), 2**62))  # more rows never come
         else:
             self._flow = TimeFlow(dimensions, make, clock=self._clock)
         self._groups = Groups(tuple(preference.by))
@@ -147,11 +149,18 @@ class SlidingWindow:
         table = open_table(rows)
         if not row_count(table):
             return Changes.concatenate([])
-        batch = self._read(table, times)
-        kind, column = self._handles.kind_of(_column(table, ids), batch.total)
-        # From here on the window changes; only the check for ids can still refuse, before anything is kept.
-        codes = self._groups.of(table)[batch.kept]
-        self._admit_ids(kind, column, batch, codes)
+        kind_of_time, groups = None if self._clock is None else self._clock.kind, self._groups.next
+        try:
+            batch = self._read(table, times)
+            kind, column = self._handles.kind_of(_column(table, ids), batch.total)
+            codes = self._groups.of(table, batch.kept)
+            self._admit_ids(kind, column, batch, codes)
+        except BaseException:
+            self._groups.forget_since(groups)
+            if self._clock is not None:
+                self._clock.reset(kind_of_time)
+            raise
+        # From here on the window changes, and nothing is refused any more.
         handles = self._handles.take(kind, column, batch.total, batch.kept)
         for name, amount in (("rows", len(handles)), ("late", len(batch.late)), ("bad", len(batch.bad))):
             self._tallies[name] += amount
@@ -222,7 +231,7 @@ class SlidingWindow:
     @property
     def latest(self) -> Any:
         """The latest time seen, in the form in which times came in; None before the first row and in count windows."""
-        if not isinstance(self._flow, TimeFlow) or self._flow.clock.kind is None:
+        if not isinstance(self._flow, TimeFlow) or self._flow.latest == LOWEST:
             return None
         return self._flow.clock.times(np.array([self._flow.latest]))[0]
 
@@ -233,7 +242,7 @@ class SlidingWindow:
     def stats(self) -> dict[str, int]:
         """Rows taken, late, bad, retained and pending; entered and left; dominance tests, node visits, bytes."""
         retained = sum(len(rows) for rows in self._flow.retained().values())
-        pending = len(self._flow.pending.handles) if isinstance(self._flow, TimeFlow) else 0
+        pending = len(self._flow.waiting) if isinstance(self._flow, TimeFlow) else 0
         return {
             **self._tallies,
             "retained": retained,
@@ -330,45 +339,13 @@ class SlidingWindow:
         ids = column[batch.kept].tolist()
         try:
             if isinstance(self._flow, TimeFlow):
-                self._admit_timed(self._flow, ids, batch.keys.tolist())
+                admit_timed(self._live, self._flow, ids, batch.keys.tolist())
             else:
-                self._admit_counted(self._flow, ids, codes)
+                admit_counted(self._live, self._flow, ids, codes)
         except IdError as error:
             if error.row is not None:
                 error.row = int(np.arange(batch.total)[batch.kept][error.row]) + 1
             raise
-
-    def _admit_timed(self, flow: TimeFlow, ids: list[Any], arrivals: list[int]) -> None:
-        def expiry(arrival: int) -> int:
-            return int(flow.clock.expiries(np.array([arrival]))[0])
-
-        def overlap(one: int, other: int) -> bool:
-            return expiry(min(one, other)) > max(one, other)
-
-        self._live.check(ids, arrivals, overlap)
-        self._live.add(ids, arrivals, lambda arrival: expiry(arrival) > flow.closed)
-
-    def _admit_counted(self, flow: CountFlow, ids: list[Any], codes: Integers) -> None:
-        # A row is known by its group, its number in the group and its position in this batch (before it: -1).
-        order = np.argsort(codes, kind="stable")
-        positions = {
-            int(codes[part[0]]): part
-            for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-            if len(part)
-        }
-        local = np.empty(len(codes), dtype=np.int64)
-        for code, part in positions.items():
-            local[part] = np.arange(1, len(part) + 1) + flow.counts.get(code, 0)
-        arrivals = list(zip(codes.tolist(), local.tolist(), range(len(ids)), strict=True))
-
-        def overlap(old: tuple[int, int, int], new: tuple[int, int, int]) -> bool:
-            code, number, _ = old
-            came = int(np.searchsorted(positions[code], new[2], side="right")) if code in positions else 0
-            return number + flow.length > flow.counts.get(code, 0) + came
-
-        self._live.check(ids, arrivals, overlap)
-        known = [(code, number, -1) for code, number, _ in arrivals]
-        self._live.add(ids, known, lambda one: one[1] + flow.length > flow.counts.get(one[0], 0))
 
     def _changes(self, moves: Moves) -> Changes:
         times = moves.times if self._clock is None or self._clock.kind is None else self._clock.times(moves.times)
@@ -378,7 +355,7 @@ class SlidingWindow:
             times, signs, ids = times[stays], signs[stays], ids[stays]
         found = Changes.of(times, signs, ids)
         if isinstance(self._flow, TimeFlow) and self._flow.idle:
-            waiting = set(self._flow.pending.codes.tolist())
+            waiting = set(self._flow.waiting.all().codes.tolist())
             for code in self._flow.idle:
                 if code not in waiting and code not in self._flow.engines:
                     self._groups.forget(code)
@@ -390,7 +367,7 @@ class SlidingWindow:
         for rows in self._flow.retained().values():
             yield from rows.handles.tolist()
         if isinstance(self._flow, TimeFlow):
-            yield from self._flow.pending.handles.tolist()
+            yield from self._flow.waiting.all().handles.tolist()
 
 
 def _column(table: Any, given: Any) -> Any:
