@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from skytide.model import Changes, MissingPolicy
     from skytide.monitors.sliding.window import SlidingWindow
     from skytide.streams.files import Chunk, Source
+
+_DAY = 86_400 * 10**9
 
 
 @click.command("window", short_help="The changes of the skyline of a sliding window.")
@@ -79,6 +83,8 @@ def command(
         raise click.UsageError("--duration needs --time COL")
     check_output(output)
     check_output(dead_letters)
+    if output is not None and dead_letters is not None and Path(output).resolve() == Path(dead_letters).resolve():
+        raise click.UsageError("-o and --dead-letters name the same file")
     window = SlidingWindow(
         preference,
         count=count,
@@ -88,7 +94,7 @@ def command(
         index=index,
         nulls=nulls,
     )
-    texts = [name for name in (id_column, *by) if name and name not in preference.names]
+    texts = [name for name in (id_column, *by) if name and name not in (*preference.names, time_column)]
     with open_data(data, typed=time_column is not None, text=texts) as source:
         _Run(window, source, id_column, time_column).to(output, dead_letters, until)
 
@@ -105,6 +111,7 @@ class _Run:
         self._columns = list(dict.fromkeys(str(name) for name in wanted if name is not None))
         source.check_names(self._columns)
         self._numbers = Numbers()
+        self._days = False  # whether the times that come out are dates, as those that come in
         self._form = self._time_form()
 
     def to(self, output: str | None, dead_letters: str | None, until: str | None) -> None:
@@ -115,10 +122,12 @@ class _Run:
 
         kind, sample = self._form
         textual = pa.types.is_timestamp(kind) and sample is not None and (output is None or output.endswith(".csv"))
+        time_type = pa.date32() if self._days else pa.string() if textual else kind
         named = pa.int64()
-        if self._id is not None and not pa.types.is_integer(self._source.schema.field(self._id).type):
-            named = pa.string()
-        self._schema = pa.schema([("time", pa.string() if textual else kind), ("change", pa.string()), ("id", named)])
+        if self._id is not None:
+            form = self._source.schema.field(self._id).type
+            named = pa.string() if not pa.types.is_integer(form) else pa.uint64() if form == pa.uint64() else named
+        self._schema = pa.schema([("time", time_type), ("change", pa.string()), ("id", named)])
         last = None if until is None else self._moment(until)
         refused: list[dict[str, Any]] = []
         with Progress("window") as progress:
@@ -175,34 +184,62 @@ class _Run:
 
     def _moment(self, text: str) -> Any:
         """`--until` as a time of the same kind as the times of DATA."""
+        import numpy as np
         import pyarrow as pa
 
         from skytide.errors import OptionError
 
+        kind = self._form[0]
         try:
-            if pa.types.is_timestamp(self._form[0]):
-                zoned = text.endswith("Z") or text[-6:-5] in ("+", "-")
-                return pa.scalar(text).cast(pa.timestamp("us", "UTC" if zoned else None)).as_py()
-            return _number(text)
-        except (ValueError, pa.ArrowException):
-            raise OptionError(
-                "is not a time like those of the rows", value=text, remedy="write it as in DATA"
-            ) from None
+            if pa.types.is_timestamp(kind):
+                return np.datetime64(pa.scalar(text).cast(kind).value, kind.unit)
+            number = _number(text)
+            if pa.types.is_floating(kind) and math.isfinite(number):
+                return number
+            if pa.types.is_integer(kind) and number == int(number) and abs(number) < 2**62:
+                return int(number)
+        except (ValueError, OverflowError, pa.ArrowException):
+            pass
+        remedy = "write it as in DATA" + (", with its zone" if pa.types.is_timestamp(kind) and kind.tz else "")
+        raise OptionError("is not a time like those of the rows", value=text, remedy=remedy)
 
     def _time_form(self) -> tuple[pa.DataType, str | None]:
         """The type of the times that come out, and how they are written if that is as text."""
         import numpy as np
         import pyarrow as pa
 
+        from skytide.model import duration_value
+
         if self._time is None:
             return pa.int64(), None
         kind = self._source.schema.field(self._time).type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            self._refuse_times(self._time)
         if not pa.types.is_temporal(kind):
             form = np.dtype(np.int64 if pa.types.is_integer(kind) else np.float64)
             return pa.from_numpy_dtype(self._window.times_like(form)), None
         stamp = pa.timestamp("s") if pa.types.is_date(kind) else kind
+        lengths = [self._window.window.duration, self._window.window.lateness]
+        self._days = pa.types.is_date(kind) and not any(duration_value(one or 0) % _DAY for one in lengths)
         unit = np.datetime_data(self._window.times_like(np.dtype(f"datetime64[{stamp.unit}]")))[0]
         return pa.timestamp(unit, stamp.tz), self._source.sample_text(self._time)
+
+    def _refuse_times(self, column: str) -> None:
+        """Say which value of a column of text is neither a number nor a timestamp; a column without values may pass."""
+        from skytide.errors import InputError
+
+        remedy = "give numbers, or timestamps like 2024-01-31T12:00:00"
+        seen = False
+        for chunk in self._source.chunks([column]):
+            seen = seen or chunk.table.column(column).null_count < chunk.table.num_rows
+            for place, text in enumerate(chunk.table.column(column).to_pylist()):
+                if text is not None and not _is_time(text):
+                    row = chunk.first + place
+                    raise InputError(
+                        "is not a time", value=text, file=chunk.file, row=row, column=column, remedy=remedy
+                    )
+        if seen:
+            raise InputError("the times are of several kinds", file=self._source.label, column=column, remedy=remedy)
 
     def _table(self, changes: Changes) -> pa.Table:
         import pyarrow as pa
@@ -214,6 +251,8 @@ class _Run:
             pa.array(changes.times).cast(pa.timestamp(kind.unit)).view(kind) if pa.types.is_timestamp(kind) else None
         )
         times = pa.array(changes.times, kind) if times is None else times
+        if self._days:
+            times = times.cast(pa.date32())
         if pa.types.is_string(self._schema.field("time").type):
             text = as_text(pa.chunked_array([times])).cast(pa.string())
             times = pa.compute.replace_substring(text, " ", "T") if sample and "T" in sample else text
@@ -233,6 +272,22 @@ def _ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
     from skytide.streams.files.output import as_text
 
     return column if pa.types.is_integer(column.type) else as_text(column).cast(pa.string())
+
+
+def _is_time(text: str) -> bool:
+    import pyarrow as pa
+
+    try:
+        float(text)
+    except ValueError:
+        for zone in (None, "UTC"):
+            try:
+                pa.scalar(text).cast(pa.timestamp("ns", zone))
+            except pa.ArrowException:
+                continue
+            return True
+        return False
+    return True
 
 
 def _number(text: str) -> int | float:
