@@ -27,7 +27,9 @@ from skytide.monitors.sliding.engine import Moves, Rows
 
 _EARLIEST = int(np.iinfo(np.int64).min)
 _RECUT = 1 << 16
-"""Rows after which the cuts are made anew, to follow the values."""
+"""Rows after which the cuts are made anew, to follow the values; sooner where they grow stale."""
+_STALE = 16
+"""Comparisons by value per row since the last cut that show that the cells tell too little: the stream drifts."""
 _TIED = 16
 """Batches that look out for equal rows, after one in which many comparisons of values were in vain."""
 
@@ -59,6 +61,8 @@ class EagerList:
         self._meta[NEXT_START] = NEVER
         self._edges: Floats = np.empty((self._d, 0))
         self._age = 0
+        self._recut = _RECUT
+        self._tests_at_cut = int(self._work[0])
         self._tied = 0
         self._allocate(0)
 
@@ -135,7 +139,7 @@ class EagerList:
             count = int(self._meta[COUNT])
             if count + size > len(self._values):
                 self._resize(count + (count >> 3) + size)
-            if not self._edges.size or self._age > _RECUT:
+            if not self._edges.size or self._age > self._recut or self._stale():
                 self._cut(values[first : first + 4 * size])
             self._age += last - first
             # An instant is final before the next row comes; rows of one instant may fall into two batches.
@@ -167,9 +171,18 @@ class EagerList:
             self._edges = np.empty((self._d, 0))
         return np.concatenate(found, axis=1)
 
+    def _stale(self) -> bool:
+        """Whether the cells tell too little. Then they are cut more often from now on, and slowly less often again."""
+        stale = int(self._work[0]) - self._tests_at_cut > _STALE * max(self._age, 1_024)
+        if stale:
+            self._recut = min(self._recut, self._age) // 2
+        return stale
+
     def _cut(self, rows: Floats) -> None:
         self._compact()
         count = int(self._meta[COUNT])
+        self._tests_at_cut = int(self._work[0])
+        self._recut = min(_RECUT, self._recut + (self._recut >> 3) + 64)
         self._edges = cut(rows, self._values, count)
         recode(self._values, self._codes, count, self._edges)
         self._age = 0
