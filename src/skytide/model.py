@@ -219,7 +219,7 @@ class Changes:
         tied[:-1] |= same
         if tied.any():
             where = np.flatnonzero(tied)
-            texts = np.array([str(one) for one in ids[where].tolist()])
+            texts = _sortable([str(one) for one in ids[where].tolist()])
             inner = np.lexsort((texts, signs[where], times[where]))
             ids[where] = ids[where][inner]
         return cls(times, signs, ids)
@@ -247,6 +247,14 @@ class Changes:
     def symbols(self) -> npt.NDArray[np.str_]:
         """The signs as `+` and `-`."""
         return np.where(self.signs > 0, "+", "-")
+
+
+def _sortable(texts: list[str]) -> npt.NDArray[Any]:
+    """Keys in the order of the texts: the texts, or their ranks where an array of texts would be too wide or cut them."""
+    if max(map(len, texts)) <= 64 and not any(text.endswith("\0") for text in texts):
+        return np.array(texts)
+    ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+    return np.array([ranks[text] for text in texts])
 
 
 # -- cost --------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import copy
 import datetime
 import json
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -114,6 +115,17 @@ def test_waiting_rows_go_in_the_order_of_their_times_and_then_of_their_coming(
         left = waiting.all()
         assert len(waiting) == len(held)
         assert sorted(zip(left.keys.tolist(), left.handles.tolist(), strict=True)) == sorted(held)
+
+
+def test_one_very_long_id_does_not_widen_all_the_others() -> None:
+    ids = ["b", "a" * 2_000_000, "a\0", "a", *(f"c{place:04d}" for place in range(3_000))]
+    window = sk.SlidingWindow(ONE, duration=5)
+    window.extend(np.zeros((len(ids), 1)), times=[1] * len(ids), ids=ids)
+    tracemalloc.start()
+    changes = window.advance(1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert changes.ids.tolist() == sorted(ids) and peak < 10**8
 
 
 # -- lengths and times -------------------------------------------------------------------------------------------------
