@@ -250,7 +250,7 @@ class Changes:
 
 
 def _sortable(texts: list[str]) -> npt.NDArray[Any]:
-    """Keys in the order of the texts: the texts, or their ranks where an array of texts would be too wide or cut them."""
+    """Keys in the order of the texts: the texts, or ranks where an array of texts would be too wide or cut them."""
     if max(map(len, texts)) <= 64 and not any(text.endswith("\0") for text in texts):
         return np.array(texts)
     ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
