@@ -3,7 +3,8 @@
 `python -m benchmarks.peers.window --help` lists the options. Parts: `flat` (the same rows through the flat scan, which
 is compiled into a temporary folder when its source and g++ are there), `recompute` (moocore at every hundredth of the
 window), `sweep` (windows of 10^4 to 10^7 rows: cost per row, retained rows, memory), `operations` (the cost of single
-insertions, for every engine) and `spikes` (tao06, Section 6.2). Everything runs in one thread; answers are compared.
+insertions, for every engine), `choices` (`auto` beside every engine on streams of all kinds) and `spikes` (tao06,
+Section 6.2). Everything runs in one thread; answers are compared.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import machine
+from benchmarks.peers import window_choices
 from benchmarks.peers import window_parts as parts
 from skytide.monitors.sliding.engines import ENGINES
 from skytide.streams.generators import DEVIATION
 
-PARTS = ("flat", "recompute", "sweep", "operations", "spikes")
+PARTS = ("flat", "recompute", "sweep", "operations", "choices", "spikes")
 KINDS = ["independent", "anti-correlated"]
 PAPER_DEVIATION = 0.005
 """What tao06's anti-correlated skyline sizes need."""
@@ -32,6 +34,7 @@ TITLES = {
     "recompute": "Beside moocore on the whole window at every hundredth of it: time per hundredth",
     "sweep": "Growing windows: cost per row after the window has filled",
     "operations": "Single insertions after a full window (tao06, Figs. 13 and 14), d = 3",
+    "choices": "What auto chooses, beside each engine: processor time per row after the window has filled",
     "spikes": "A spiky stream (tao06, Section 6.2), window of 15 s",
 }
 
@@ -76,6 +79,8 @@ def lines_of(part: str, chosen: argparse.Namespace, folder: Path) -> Iterator[pa
     elif part == "operations":
         length, count = (1_000, 200) if quick else (8_000, 2_000)
         yield from parts.operations(kinds, length, count, seed, DEVIATION)
+    elif part == "choices":
+        yield from window_choices.choices(*((30_000, 5_000) if quick else (200_000, 20_000)), seed)
     else:
         yield from parts.spikes(kinds, [d for d in several if d <= 4], 1 if quick else 4, seed, PAPER_DEVIATION)
 
