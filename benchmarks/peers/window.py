@@ -80,7 +80,7 @@ def lines_of(part: str, chosen: argparse.Namespace, folder: Path) -> Iterator[pa
         length, count = (1_000, 200) if quick else (8_000, 2_000)
         yield from parts.operations(kinds, length, count, seed, DEVIATION)
     elif part == "choices":
-        yield from window_choices.choices(*((30_000, 5_000) if quick else (200_000, 20_000)), seed)
+        yield from window_choices.choices(*((30_000, 5_000) if quick else (200_000, 20_000)), seed, chosen.repeats)
     else:
         yield from parts.spikes(kinds, [d for d in several if d <= 4], 1 if quick else 4, seed, PAPER_DEVIATION)
 

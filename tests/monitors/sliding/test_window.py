@@ -364,11 +364,42 @@ def test_ids_of_another_kind_or_number_or_missing_are_refused() -> None:
     assert listed(window.extend(np.array([[0.0]]), ids=["b"])) == [(2, "-", "a"), (2, "+", "b")]
 
 
+@settings(max_examples=100)
+@given(
+    sizes=st.lists(st.integers(0, 4), min_size=1, max_size=6),
+    last=st.integers(0, 25),
+    length=st.sampled_from([("count", 1), ("count", 5), ("duration", 1), ("duration", 5)]),
+    store=st.booleans(),
+)
+def test_ids_that_grow_are_refused_like_any_other_when_one_comes_again(
+    sizes: list[int], last: int, length: tuple[str, Any], store: bool
+) -> None:
+    window = sk.SlidingWindow(sk.Preference.columns(1), **{length[0]: length[1]})
+    taken = 0
+    for size in sizes:
+        ids = np.arange(taken, taken + size)
+        window.extend(np.zeros((size, 1)), times=ids if length[0] == "duration" else None, ids=ids)
+        taken += size
+    if store:
+        window = sk.SlidingWindow.from_bytes(window.to_bytes())
+    time = taken if length[0] == "duration" else None
+    if taken - length[1] < last < taken:
+        with pytest.raises(IdError, match="live at the same time"):
+            window.extend(np.zeros((1, 1)), times=None if time is None else [time], ids=[last])
+    else:
+        window.extend(np.zeros((1, 1)), times=None if time is None else [time], ids=[last])
+        assert last in set(window.skyline())
+
+
 def test_ids_of_rows_that_are_gone_are_forgotten() -> None:
     window = sk.SlidingWindow(sk.Preference.columns(1), count=3)
     for start in range(0, 30_000, 1000):
         window.extend(np.arange(1000.0)[::-1, None], ids=[f"r{start + k}" for k in range(1000)])
-    assert len(window._handles.known) < 5000 and len(window._live.arrivals) < 10_000
+    assert len(window._handles.known) < 5000 and len(window._live) < 10_000
+    numbered = sk.SlidingWindow(sk.Preference.columns(1), count=3)
+    for start in range(0, 30_000, 1000):
+        numbered.extend(np.arange(1000.0)[::-1, None], ids=np.arange(start, start + 1000))
+    assert numbered.stats()["live_ids"] <= 2000
 
 
 # -- times, tables, missing values -------------------------------------------------------------------------------------

@@ -7,13 +7,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skytide.model import Integers
 from skytide.monitors.sliding.flow import CountFlow, TimeFlow
 from skytide.monitors.sliding.ids import LiveIds
 
 
-def admit_timed(live: LiveIds, flow: TimeFlow, ids: list[Any], arrivals: list[int]) -> None:
+def admit_timed(live: LiveIds, flow: TimeFlow, column: npt.NDArray[Any], keys: Integers) -> None:
     """Refuse a second row with one id that lives at the same time in a time window; remember the rows. O(1) per row."""
 
     @cache
@@ -30,12 +31,31 @@ def admit_timed(live: LiveIds, flow: TimeFlow, ids: list[Any], arrivals: list[in
         others.insert(place, arrival)
         return True
 
+    def lives(arrival: int) -> bool:
+        return expiry(arrival) > flow.closed
+
+    if column.dtype.kind == "i" and live.append(column, keys, lives):
+        return
+    live.spread(int, lives)
+    ids, arrivals = column.tolist(), keys.tolist()
     live.check(ids, arrivals, admit)
-    live.add(ids, arrivals, lambda arrival: expiry(arrival) > flow.closed)
+    live.add(ids, arrivals, lives)
 
 
-def admit_counted(live: LiveIds, flow: CountFlow, ids: list[Any], codes: Integers) -> None:
+def admit_counted(live: LiveIds, flow: CountFlow, column: npt.NDArray[Any], codes: Integers) -> None:
     """Refuse a second live row with one id in a count window; remember the rows. O(n log n)."""
+
+    def lives(known: tuple[int, int, int]) -> bool:
+        return known[1] + flow.length > flow.counts.get(known[0], 0)
+
+    alone = codes.strides == (0,)
+    if alone and column.dtype.kind == "i":
+        before = flow.counts.get(0, 0)
+        numbers = np.arange(before + 1, before + 1 + len(column))
+        if live.append(column, numbers, lambda number: number + flow.length > before):
+            return
+    live.spread(lambda number: (0, number, -1), lives)
+    ids = column.tolist()
     # A row is known by its group, its number in the group and its position in this batch (before it: -1).
     order = np.argsort(codes, kind="stable")
     positions = {
@@ -56,4 +76,16 @@ def admit_counted(live: LiveIds, flow: CountFlow, ids: list[Any], codes: Integer
 
     live.check(ids, arrivals, admit)
     known = [(code, number, -1) for code, number, _ in arrivals]
-    live.add(ids, known, lambda one: one[1] + flow.length > flow.counts.get(one[0], 0))
+    live.add(ids, known, lives)
+
+
+def spread(live: LiveIds, flow: CountFlow | TimeFlow) -> None:
+    """See to it that the table of live ids holds all of them, as when a window is stored."""
+    if isinstance(flow, TimeFlow):
+        admit_timed(live, flow, _NO_IDS, _NONE)
+    else:
+        admit_counted(live, flow, _NO_IDS, _NONE)
+
+
+_NO_IDS = np.zeros(0, dtype=object)
+_NONE = np.zeros(0, np.int64)

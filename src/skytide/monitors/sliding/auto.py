@@ -23,7 +23,7 @@ from skytide.model import Integers
 from skytide.monitors.sliding.engine import Engine, Moves, Rows
 from skytide.monitors.sliding.engines import load_engine
 
-SPAN = 16_384
+SPAN = 65_536
 """Rows after which the choice is looked at again."""
 LONGEST_PATIENCE = 64
 
@@ -53,7 +53,7 @@ class AutoEngine:
         self._tests = 0
         self._patience = 1
         self._spans = 0
-        self._due = span
+        self._due = max(1, span // 8)
 
     def run(self, rows: Rows, until: int) -> Moves:
         """Take the rows with now < arrival <= until, make all instants up to and including `until` final."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -95,12 +96,41 @@ def net(times: Integers, signs: Integers, ids: npt.NDArray[Any]) -> Booleans:
 
 
 class LiveIds:
-    """The ids of live rows, to refuse a second live row with the same id. Memory follows the window, not the answer."""
+    """The ids of live rows, to refuse a second live row with the same id. Memory follows the window, not the answer.
+
+    As long as ids are whole numbers that only grow, none can come twice: they are kept as arrays, and become a table
+    when one comes that is not larger than all before it.
+    """
 
     def __init__(self) -> None:
+        self._runs: deque[tuple[Integers, Integers]] = deque()  # growing ids and their arrivals
+        self._largest: int | None = None
         self.arrivals: dict[Hashable, Any] = {}  # an arrival, or a list of arrivals where an id came again
         self.came_again = False
         self._sweep_at = 4096
+
+    def __len__(self) -> int:
+        return len(self.arrivals) + sum(len(ids) for ids, _ in self._runs)
+
+    def append(self, ids: Integers, arrivals: Integers, lives: Callable[[int], bool]) -> bool:
+        """Remember rows whose ids grow from the largest so far on, if they do; forget runs of dead rows. O(n)."""
+        if not len(ids):
+            return True
+        grow = not self.arrivals and (self._largest is None or ids[0] > self._largest)
+        if not grow or not (ids[1:] > ids[:-1]).all():
+            return False
+        while self._runs and not lives(int(self._runs[0][1].max())):
+            self._runs.popleft()
+        self._runs.append((ids.copy(), arrivals.copy()))
+        self._largest = int(ids[-1])
+        return True
+
+    def spread(self, known: Callable[[int], Any], lives: Callable[[Any], bool]) -> None:
+        """Turn the runs of growing ids into the table, each row as `known` says, live rows only."""
+        while self._runs:
+            ids, arrivals = self._runs.popleft()
+            rows = ((one, known(arrival)) for one, arrival in zip(ids.tolist(), arrivals.tolist(), strict=True))
+            self.arrivals.update((one, arrival) for one, arrival in rows if lives(arrival))
 
     def check(self, ids: list[Hashable], arrivals: list[Any], admit: Callable[[list[Any], Any], bool]) -> None:
         """Raise if a new row lives together with a live or new row of the same id; nothing is changed.

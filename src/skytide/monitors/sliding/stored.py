@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from skytide.errors import StateError
 from skytide.model import Preference
+from skytide.monitors.sliding import admission
 from skytide.monitors.sliding.clock import HIGHEST, KINDS, LOWEST
 from skytide.monitors.sliding.engine import Engine, Rows
 from skytide.monitors.sliding.flow import CountFlow, TimeFlow
@@ -64,6 +65,7 @@ def dump(window: SlidingWindow) -> bytes:
             state = engine.shedder.state()
             state["numbers"][:-1] = 0  # what was counted is part of the window's work
             parts |= {f"shed_{code}_{name}": part for name, part in state.items()}
+    admission.spread(window._live, flow)
     known = [(one, arrival) for one, held in window._live.arrivals.items() for arrival in _listed(held)]
     parts["live_ids"] = _objects(one for one, _ in known)
     width = 1 if isinstance(flow, TimeFlow) else 3

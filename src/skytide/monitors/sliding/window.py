@@ -143,8 +143,9 @@ class SlidingWindow:
 
         `times` and `ids` are columns or names of columns of `rows`. A time window needs times, a count window has none.
         Without ids the rows are numbered from 1. Rows that come too late, and rows that the policy `drop` leaves out,
-        are not taken: their positions are in `late` and `bad` of the result, and they are counted. On any error the
-        window is as it was before. Cost: amortised, a few comparisons per row; see docs/benchmarks.md.
+        are not taken: their positions are in `late` and `bad` of the result, and they are counted. A call that is
+        refused leaves the window as it was. Cost: amortised, a few comparisons per row; see docs/benchmarks.md. Ids
+        cost memory for every live row, to refuse one that comes twice, and time unless they are growing numbers.
         """
         table = open_table(rows)
         if not row_count(table):
@@ -248,6 +249,7 @@ class SlidingWindow:
             "retained": retained,
             "pending": pending,
             "groups": len(self._flow.engines),
+            "live_ids": len(self._live),
             **self._flow.counters(),
         }
 
@@ -336,12 +338,11 @@ class SlidingWindow:
         """Refuse a second live row with one id, and remember the ids of the rows that are taken."""
         if kind == "number" or not self.check_ids:
             return
-        ids = column[batch.kept].tolist()
         try:
             if isinstance(self._flow, TimeFlow):
-                admit_timed(self._live, self._flow, ids, batch.keys.tolist())
+                admit_timed(self._live, self._flow, column[batch.kept], batch.keys)
             else:
-                admit_counted(self._live, self._flow, ids, codes)
+                admit_counted(self._live, self._flow, column[batch.kept], codes)
         except IdError as error:
             if error.row is not None:
                 error.row = int(np.arange(batch.total)[batch.kept][error.row]) + 1
