@@ -29,6 +29,7 @@ def streams(n: int, seed: int) -> Iterator[tuple[str, int, Floats]]:
     yield "drifting to better", 3, generate("independent", n, 3, seed) - drift
     yield "drifting to worse", 3, generate("independent", n, 3, seed) + drift
     yield "drifting to worse", 5, generate("independent", n, 5, seed) + drift
+    yield "along a falling line", 2, np.hstack((drift, -drift))
     yield "whole numbers 0 to 9", 4, np.floor(10 * generate("independent", n, 4, seed))
 
 
