@@ -6,7 +6,7 @@ fastest there is. It is not rare when the stream drifts so that codes tell nothi
 each row is compared with is large. So the rule looks at one number, the dominance tests per row of the last span:
 
 * on the list, above a limit: change to the R-tree;
-* on the R-tree, after a patience of some spans: try the list for an eighth of one. If it is above the limit still,
+* on the R-tree, after a patience of four spans: try the list for an eighth of one. If it is above the limit still,
   double the patience, up to 64 spans. So a stream for which the R-tree is right pays for few and short trials.
 
 The numbers were chosen from the sweep in docs/benchmarks.md. Eager is the method that `auto` picks: Lazy keeps the
@@ -25,7 +25,8 @@ from skytide.monitors.sliding.engines import load_engine
 
 SPAN = 65_536
 """Rows after which the choice is looked at again."""
-LONGEST_PATIENCE = 64
+PATIENCE, LONGEST_PATIENCE = 4, 64
+"""Spans on the R-tree before the list is tried again: at first, and at most."""
 
 
 def limit_of(method: str, dimensions: int) -> int:
@@ -34,7 +35,7 @@ def limit_of(method: str, dimensions: int) -> int:
     Lazy's list is a plain scan, so it may do more of them; R-trees lose their bite with the dimensions.
     """
     if method == "eager":
-        return 256
+        return 128
     return 4_096 if dimensions < 6 else 65_536
 
 
@@ -51,7 +52,7 @@ class AutoEngine:
         self._done = {"dominance_tests": 0, "node_visits": 0, "engine_changes": 0}
         self._taken = 0
         self._tests = 0
-        self._patience = 1
+        self._patience = PATIENCE
         self._spans = 0
         self._due = max(1, span // 8)
 
@@ -92,7 +93,7 @@ class AutoEngine:
             if busy:
                 self._change("rtree", now)
             elif self._spans > 1:
-                self._patience = 1
+                self._patience = PATIENCE
         elif self._spans >= self._patience:
             self._patience = min(LONGEST_PATIENCE, 2 * self._patience)
             self._change("list", now)
