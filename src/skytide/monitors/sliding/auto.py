@@ -64,13 +64,7 @@ class AutoEngine:
             self._taken += len(part)
             if self._taken >= self._due:
                 self._reconsider(end)
-        if len(parts) == 1:
-            return parts[0]
-        return Moves(
-            np.concatenate([part.times for part in parts]),
-            np.concatenate([part.signs for part in parts]),
-            np.concatenate([part.handles for part in parts]),
-        )
+        return Moves.joined(parts)
 
     def _slices(self, rows: Rows, until: int) -> Iterator[tuple[Rows, int]]:
         """The rows in parts of about a span that end between two instants, each with the instant it makes final."""
@@ -79,9 +73,9 @@ class AutoEngine:
             cut = _instant_after(rows.arrivals, start + self._due)
             if cut == n:
                 break
-            yield _part(rows, start, cut), int(rows.arrivals[cut]) - 1
+            yield rows.pick(slice(start, cut)), int(rows.arrivals[cut]) - 1
             start = cut
-        yield (_part(rows, start, n) if start else rows), until
+        yield (rows.pick(slice(start, n)) if start else rows), until
 
     def _reconsider(self, now: int) -> None:
         tests = self._engine.counters()["dominance_tests"]
@@ -136,7 +130,3 @@ class AutoEngine:
 def _instant_after(arrivals: Integers, position: int) -> int:
     """The first position from this one on at which a new instant begins."""
     return int(np.searchsorted(arrivals, arrivals[position - 1], side="right"))
-
-
-def _part(rows: Rows, start: int, stop: int) -> Rows:
-    return Rows(rows.values[start:stop], rows.arrivals[start:stop], rows.expiries[start:stop], rows.handles[start:stop])

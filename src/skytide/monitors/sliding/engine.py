@@ -7,10 +7,13 @@ their values (smaller is better) and turned times into int64 keys that keep thei
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from skytide.model import Floats, Integers
+import numpy as np
+
+from skytide.model import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.handles)
 
+    def pick(self, which: slice | Booleans) -> Rows:
+        """Some of the rows, in the order they have; views where they are a slice."""
+        return Rows(self.values[which], self.arrivals[which], self.expiries[which], self.handles[which])
+
 
 @dataclass(frozen=True)
 class Moves:
@@ -33,6 +40,18 @@ class Moves:
     times: Integers
     signs: Integers
     handles: Integers
+
+    @classmethod
+    def joined(cls, parts: Sequence[Moves]) -> Moves:
+        """All moves of the parts, in the order given."""
+        if len(parts) == 1:
+            return parts[0]
+        none = np.zeros(0, np.int64)
+        return cls(
+            np.concatenate([none, *(part.times for part in parts)]),
+            np.concatenate([none, *(part.signs for part in parts)]),
+            np.concatenate([none, *(part.handles for part in parts)]),
+        )
 
 
 class Engine(Protocol):

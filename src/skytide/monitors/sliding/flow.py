@@ -80,7 +80,7 @@ class CountFlow(Flow):
             self.counts[code] = last
             parts.append(Moves(mine.keys[moves.times - before - 1], moves.signs, moves.handles))
         self.number += len(numbers)
-        return self._count(_joined(parts))
+        return self._count(Moves.joined(parts))
 
     def answer_rows(self) -> dict[int, Rows]:
         """The rows among which the answer lies, by group, all alive."""
@@ -115,7 +115,7 @@ class TimeFlow(Flow):
     def take(self, rows: Arrivals) -> Moves:
         """Take rows that are not too late; what they close comes out."""
         if not len(rows.keys):
-            return _joined([])
+            return Moves.joined([])
         self.latest = max(self.latest, int(rows.keys.max()))
         bound = self.clock.closed_by(self.latest)
         self.waiting.add(rows, max(bound, self.closed))
@@ -124,7 +124,7 @@ class TimeFlow(Flow):
     def close(self, bound: int) -> Moves:
         """Make every instant up to the bound final."""
         if bound <= self.closed:
-            return _joined([])
+            return Moves.joined([])
         due = self.waiting.release(bound)
         parts = []
         for code, mine in due.by_group():
@@ -140,7 +140,7 @@ class TimeFlow(Flow):
             else:
                 self.wake(code, self.engines[code].next_event())
         self.closed = bound
-        return self._count(_joined(parts))
+        return self._count(Moves.joined(parts))
 
     def _run(self, code: int, rows: Rows, bound: int) -> Moves:
         engine = self.engine(code)
@@ -168,7 +168,7 @@ class TimeFlow(Flow):
         for code, mine in self.waiting.all().by_group():
             waiting = Rows(mine.values, mine.keys, self.clock.expiries(mine.keys), mine.handles)
             found[code] = _appended(found[code], waiting) if code in found else waiting
-        return {code: _alive(rows, at) for code, rows in found.items()}
+        return {code: rows.pick(rows.expiries > at) for code, rows in found.items()}
 
 
 def _no_rows(dimensions: int) -> Rows:
@@ -182,21 +182,4 @@ def _appended(rows: Rows, more: Rows) -> Rows:
         np.concatenate((rows.arrivals, more.arrivals)),
         np.concatenate((rows.expiries, more.expiries)),
         np.concatenate((rows.handles, more.handles)),
-    )
-
-
-def _alive(rows: Rows, at: int) -> Rows:
-    lives = rows.expiries > at
-    return Rows(rows.values[lives], rows.arrivals[lives], rows.expiries[lives], rows.handles[lives])
-
-
-def _joined(parts: list[Moves]) -> Moves:
-    if len(parts) == 1:
-        return parts[0]
-    empty = np.zeros(0, np.int64)
-    parts = [*parts, Moves(empty, empty, empty)]
-    return Moves(
-        np.concatenate([part.times for part in parts]),
-        np.concatenate([part.signs for part in parts]),
-        np.concatenate([part.handles for part in parts]),
     )

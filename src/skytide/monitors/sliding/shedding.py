@@ -187,8 +187,8 @@ class Shedder:
         if len(arrived):
             # Merging must keep the arrivals, so they take the place of the ends.
             arrived.ends = arrived.begins
-            alive = _pick(before, before.expiries > self._now)
-            answer = _pick(alive, skyline_mask(alive.values))
+            alive = before.pick(before.expiries > self._now)
+            answer = alive.pick(skyline_mask(alive.values))
             self._arrived = _Arrived(arrived.merged(ARRIVED), before, answer)
         drops = drops if self._drops is None else self._drops.join(drops)
         # Down to half, so that merging is rare.
@@ -293,7 +293,7 @@ class SheddingEngine:
     def run(self, rows: Rows, until: int) -> Moves:
         """Drop rows above the capacity, run the engine over the others."""
         keep = self.shedder.admit(rows, self.engine.retained)
-        moves = self.engine.run(rows if keep.all() else _pick(rows, keep), until)
+        moves = self.engine.run(rows if keep.all() else rows.pick(keep), until)
         self.shedder.observe(rows, moves, until, self.engine.retained)
         return moves
 
@@ -320,10 +320,6 @@ class SheddingEngine:
             "missed_at_most": shedder.missed_at_most,
             "wrong_at_most": shedder.wrong_at_most,
         }
-
-
-def _pick(rows: Rows, which: Booleans) -> Rows:
-    return Rows(rows.values[which], rows.arrivals[which], rows.expiries[which], rows.handles[which])
 
 
 def _look_up(handles: Integers, rows: Rows) -> tuple[Floats, Booleans]:

@@ -68,12 +68,12 @@ class SkybandEngine:
         parts: list[Integers] = []
         start = 0
         while len(rows) - start >= FEWEST:
-            chunk = _slice(rows, slice(start, start + CHUNK))
+            chunk = rows.pick(slice(start, start + CHUNK))
             start += len(chunk)
             # The instant of the next row is still open; every earlier one is not.
             end = int(arrivals[start]) - 1 if start < len(rows) else until
             self._take(self._pruned(chunk), end, parts)
-        self._take(_slice(rows, slice(start, None)) if start else rows, until, parts)
+        self._take(rows.pick(slice(start, None)) if start else rows, until, parts)
         moves = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         return Moves(moves[0], moves[1], moves[2])
 
@@ -98,7 +98,7 @@ class SkybandEngine:
         keep = self._survivors(rows)
         if 4 * np.count_nonzero(keep) > 3 * len(rows):
             self._unpruned = PATIENCE
-        return _slice(rows, keep)
+        return rows.pick(keep)
 
     def _survivors(self, rows: Rows) -> Booleans:
         """Which rows of a chunk may be in the band or decide about others; see the top of the file."""
@@ -213,10 +213,6 @@ def _behaved(array: Any) -> Any:
 
 def _ascending(keys: Integers) -> bool:
     return bool((keys[1:] >= keys[:-1]).all())
-
-
-def _slice(rows: Rows, which: slice | Booleans) -> Rows:
-    return Rows(rows.values[which], rows.arrivals[which], rows.expiries[which], rows.handles[which])
 
 
 def _allocate(dimensions: int, k: int, capacity: int) -> kernel.Store:

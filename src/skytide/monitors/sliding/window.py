@@ -249,7 +249,7 @@ class SlidingWindow:
             "retained": retained,
             "pending": pending,
             "groups": len(self._flow.engines),
-            "live_ids": len(self._live),
+            "known_ids": len(self._live),
             **self._flow.counters(),
         }
 
