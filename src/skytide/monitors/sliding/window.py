@@ -200,7 +200,7 @@ class SlidingWindow:
     # -- answers out ---------------------------------------------------------------------------------------------------
 
     def skyline(self) -> Skyline:
-        """The answer as of the latest row (or the time advanced to, if later). O(retained rows)."""
+        """The answer as of the latest row (or the time advanced to, if later). Costs a skyline of what is kept."""
         values, handles, arrivals, groups = [], [], [], []
         for code, rows in self._flow.answer_rows().items():
             inside = self._answer(rows)
