@@ -40,6 +40,11 @@ class Clock:
         self._length: Any = None
         self._lateness: Any = None
 
+    @property
+    def lateness(self) -> float | int:
+        """The allowed lateness in the unit of the times, once their kind is settled."""
+        return self._lateness  # type: ignore[no-any-return]
+
     # -- one kind of time ----------------------------------------------------------------------------------------------
 
     def settle(self, kind: str) -> None:

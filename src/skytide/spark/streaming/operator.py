@@ -1,0 +1,365 @@
+"""`skytide.spark.window`: the changes of a sliding-window skyline, as a DataFrame.
+
+On a stream the plan is: tick (SQL) -> watermark -> prune (parallel) -> merge (state per bucket of groups) -> unpack. On
+a batch table it is the same without a watermark: all instants up to the last one are closed when all rows are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from skytide.errors import InputError, OptionError, WindowError
+from skytide.model import MissingPolicy, Preference, Window, check_missing_policy
+from skytide.monitors.sliding.clock import HIGHEST, LOWEST, Clock
+from skytide.spark.columns import check_arrow, resolve
+from skytide.spark.faults import need_pyspark
+from skytide.spark.session import check_session
+from skytide.spark.streaming.query import BUCKET, Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+    Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+PRUNED = "skytide_prune"
+"""The observed metrics of a micro-batch: `input` rows read and `sent` rows that reached the merge."""
+MERGED = "skytide_merge"
+"""And `retained` rows held, `changes`, `late` and `bad` rows that came out."""
+_TICK = "tick"
+_OWN = ("kind", "time", "change")
+LAST = HIGHEST - 1
+"""An instant after all others."""
+
+
+def window(
+    stream: DataFrame,
+    preference: Preference,
+    *,
+    time: str,
+    id: str,
+    duration: float | int | str | None = None,
+    count: int | None = None,
+    lateness: float | int | str = 0,
+    nulls: MissingPolicy = "drop",
+    emit: str = "changes",
+    checkpoint: str | None = None,
+    until: Any = None,
+    parts: int = 8,
+) -> DataFrame:
+    """The exact changes of the skyline of a sliding window over a stream, or over a whole table in the order of time.
+
+    `time` and `id` name columns; times are whole numbers, real numbers or timestamps. A row lives for `duration`, or
+    until `count` more rows of its group have come; a count window ranks rows by time and id, and the time of its
+    changes is the rank. Rows may come out of order by `lateness`. An instant is closed when a later row plus the
+    lateness has been seen in an earlier micro-batch; its changes come out then. A table closes its last instant too,
+    and time runs on to `until` if given.
+
+    Columns out: `kind` (`change`; `late` or `bad` for a row that was not taken), `time`, `change` (`+` or `-`), `id`,
+    the `by` columns, the row's other columns; one that is called kind, time or change becomes `row_kind` and so on.
+    With `emit="net"` a micro-batch gives only the difference between its first and its last instant.
+
+    `checkpoint` is where the query's checkpoint will lie. With it, tasks learn the watermark and drop rows where they
+    lie, which is what makes large streams fast; without it all rows travel to the merge, and the changes are the same.
+    `parts` is into how many buckets the groups are put, each of them one state. It must stay the same, as everything
+    else that is asked for must, except `emit`, while a checkpoint is used: anything else is refused.
+
+    ```python
+    changes = skytide.spark.window(flights, Preference(minimize=["delay"], by=["origin"]), time="ts", id="flight",
+                                   duration="2h", lateness="5m", checkpoint="checkpoint")
+    ```
+    """
+    need_pyspark()
+    query = plan(
+        stream,
+        preference,
+        Window(count=count, duration=duration, lateness=lateness),
+        time=time,
+        id=id,
+        nulls=nulls,
+        emit=emit,
+        parts=parts,
+    )
+    inner = _inner(stream, query)
+    if stream.isStreaming:
+        if until is not None:
+            raise OptionError("a stream has no end", value=until, remedy="leave `until` out")
+        return _outer(_streaming(inner, query, checkpoint), stream, query)
+    return _outer(_whole(inner, query, _until(until, query)), stream, query)
+
+
+# -- what is asked for -------------------------------------------------------------------------------------------------
+
+
+def plan(
+    df: DataFrame,
+    preference: Preference,
+    window: Window,
+    *,
+    time: str,
+    id: str,
+    nulls: MissingPolicy,
+    emit: str,
+    parts: int,
+) -> Query:
+    """The query over a DataFrame's columns, or an error that says what does not fit."""
+    check_missing_policy(nulls)
+    if emit not in ("changes", "net"):
+        raise OptionError("is not what can be emitted", value=emit, remedy="use changes or net")
+    if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
+        raise OptionError("is not a number of parts", value=parts, remedy="give 1 or more")
+    check_arrow(df)
+    for field in df.schema:
+        if "spark.watermarkDelayMs" in field.metadata:
+            raise InputError(
+                "the stream has a watermark already, and Spark knows one clock per query",
+                column=field.name,
+                remedy="leave withWatermark out and give the lateness to window()",
+            )
+    named = resolve(df, preference, streams=True)
+    names = list(df.columns)
+    for role, column in (("time", time), ("id", id)):
+        if names.count(column) != 1:
+            known = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+            reason = "there is no such column" if column not in names else "there are several columns of this name"
+            raise InputError(f"{reason}, and it is to be the {role}", column=column, remedy=f"choose one of: {known}")
+    _check_id(df.schema[names.index(id)].dataType, id)
+    inner = {name: f"c{position}" for position, name in enumerate(names)}
+    renamed = Preference(*([inner[str(name)] for name in role] for role in (named.minimize, named.maximize, named.by)))
+    kind = _kind_of_time(df.schema[names.index(time)].dataType, time, window)
+    return Query(
+        renamed,
+        window,
+        inner[time],
+        inner[id],
+        kind,
+        nulls,
+        emit,
+        parts if named.by else 1,
+        tuple((f"c{position}", name) for position, name in enumerate(names)),
+        tuple(field.dataType.simpleString() for field in df.schema),
+    )
+
+
+def _kind_of_time(kind: DataType, name: str, window: Window) -> str:
+    from pyspark.sql import types
+
+    if isinstance(kind, types.TimestampType | types.TimestampNTZType | types.DateType):
+        form = np.dtype("datetime64[us]")
+    elif isinstance(kind, types.IntegralType):
+        form = np.dtype(np.int64)
+    elif isinstance(kind, types.FractionalType) and not isinstance(kind, types.DecimalType):
+        form = np.dtype(np.float64)
+    else:
+        raise InputError(
+            f"times of type {kind.simpleString()} are not times",
+            column=name,
+            remedy="cast the column to TIMESTAMP, BIGINT or DOUBLE",
+        )
+    length = window.duration if window.duration is not None else ("1s" if form.kind == "M" else 1)
+    clock = Clock(Window(duration=length, lateness=window.lateness))
+    found = clock.kind_of(form)
+    if found == "ns":
+        raise WindowError("Spark's times are whole microseconds", value=length, remedy="round the duration")
+    clock.settle(found)
+    return found
+
+
+def _check_id(kind: DataType, name: str) -> None:
+    from pyspark.sql import types
+
+    plain = (types.NumericType, types.StringType, types.BooleanType, types.DateType, types.TimestampType)
+    if not isinstance(kind, (*plain, types.TimestampNTZType)):
+        raise InputError(
+            f"ids of type {kind.simpleString()} have no order", column=name, remedy="use numbers or text as ids"
+        )
+
+
+def _until(until: Any, query: Query) -> int | None:
+    if until is None:
+        return None
+    if query.counted:
+        raise WindowError("a count window moves with its rows alone", value=until, remedy="leave `until` out")
+    clock = query.clock.keys
+    return int(clock.keys(clock.prepare([until]))[0])
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def _inner(df: DataFrame, query: Query) -> DataFrame:
+    """The rows under inner names, with the bucket of their group."""
+    from pyspark.sql import functions as F
+
+    inner = df.toDF(*query.columns)
+    by = [str(name) for name in query.preference.by]
+    bucket = F.pmod(F.xxhash64(*by), F.lit(query.parts)).cast("int") if by else F.lit(0)
+    return inner.withColumn(BUCKET, bucket)
+
+
+def _streaming(inner: DataFrame, query: Query, checkpoint: str | None) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    from skytide.spark.streaming.processor import MERGED as MERGED_COLUMNS
+    from skytide.spark.streaming.processor import Merging
+    from skytide.spark.streaming.prune import PACKED
+
+    check_session(inner.sparkSession, state=True)
+    columns = inner.columns
+    tick = F.when(_usable(inner, query), query.clock.tick(_time_number(inner, query)))
+    ticking = inner.withColumn(_TICK, tick)
+    # Spark drops rows that it thinks late wherever it sees the watermarked column; tasks do not pass it on.
+    rows = ticking.withWatermark(_TICK, "0 seconds").select(*columns)
+    pruned = rows.mapInArrow(_pruner(query, None if query.counted else _address(checkpoint)), PACKED).observe(
+        PRUNED, F.sum("input").alias("input"), F.sum("sent").alias("sent")
+    )
+    merged = pruned.groupBy("bucket").transformWithState(
+        Merging(query), outputStructType=MERGED_COLUMNS, outputMode="Append", timeMode="EventTime"
+    )
+    numbers = ("retained", "changes", "late", "bad")
+    merged = merged.observe(MERGED, *(F.sum(name).alias(name) for name in numbers))
+    return merged.select("packed").mapInArrow(_unpack, _unpacked_schema(inner, query))
+
+
+def _whole(inner: DataFrame, query: Query, until: int | None) -> DataFrame:
+    from skytide.spark.streaming.prune import PACKED
+
+    packed = inner.mapInArrow(_batch_pruner(query), f"{PACKED}, latest BIGINT")
+    return packed.repartitionById(query.parts, "bucket").mapInArrow(
+        _batch_merger(query, until), _unpacked_schema(inner, query)
+    )
+
+
+def _address(checkpoint: str | None) -> str | None:
+    """The checkpoint as an address that means the same in every task; a plain path is one of this machine."""
+    if checkpoint is None or "://" in checkpoint:
+        return checkpoint
+    from pathlib import Path
+
+    return Path(checkpoint.removeprefix("file:")).absolute().as_uri()
+
+
+def _time_number(inner: DataFrame, query: Query) -> Column:
+    """The time as a BIGINT or DOUBLE that the clock takes."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types
+
+    kind = inner.schema[query.time].dataType
+    column = inner[query.time]
+    if query.kind != "us":
+        return column.cast("double" if query.kind == "real" else "bigint")
+    if isinstance(kind, types.TimestampType):
+        return F.unix_micros(column)
+    return F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({query.time} AS TIMESTAMP_NTZ))")
+
+
+def _usable(inner: DataFrame, query: Query) -> Column:
+    """Whether a row has all it needs; one that has not closes nothing."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types
+
+    wanted = [query.id] + ([str(name) for name in query.preference.names] if query.nulls == "drop" else [])
+    found = F.lit(True)
+    for name in wanted:
+        found &= inner[name].isNotNull()
+        if isinstance(inner.schema[name].dataType, types.DoubleType | types.FloatType):
+            found &= ~F.isnan(inner[name])
+    return found
+
+
+def _unpacked_schema(inner: DataFrame, query: Query) -> StructType:
+    from pyspark.sql import types
+
+    own = [inner.schema[name] for name in query.columns]
+    kind = inner.schema[query.time].dataType
+    time: DataType = {"whole": types.LongType(), "real": types.DoubleType()}.get(query.kind, kind)
+    if query.counted:
+        time = types.LongType()
+    elif isinstance(kind, types.DateType):
+        time = types.TimestampNTZType()
+    fields = [
+        types.StructField("kind", types.StringType(), False),
+        types.StructField("time", time, True),
+        types.StructField("change", types.StringType(), True),
+    ]
+    return types.StructType(fields + [types.StructField(field.name, field.dataType, True) for field in own])
+
+
+def _outer(df: DataFrame, asked: DataFrame, query: Query) -> DataFrame:
+    """The columns under the user's names, in the promised order."""
+    labels = dict(query.labels)
+    by = [str(name) for name in query.preference.by]
+    columns = [df[name] for name in _OWN] + [df[query.id].alias("id")]
+    taken = set(by)
+    columns += [df[name].alias(_free(labels[name])) for name in by]
+    if labels[query.id] == "id":
+        taken.add(query.id)
+    columns += [df[name].alias(_free(labels[name])) for name in query.columns if name not in taken]
+    return df.select(*columns)
+
+
+def _free(name: str) -> str:
+    return f"row_{name}" if name in (*_OWN, "id") else name
+
+
+# -- in the tasks ------------------------------------------------------------------------------------------------------
+
+
+def _pruner(query: Query, checkpoint: str | None) -> Mapper:
+    def prune_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from skytide.spark.streaming.prune import Pruning
+        from skytide.spark.streaming.watermark import closed_instant
+
+        yield from Pruning(query, closed_instant(checkpoint, query.clock)).run(batches)
+
+    return prune_task
+
+
+def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for piece in batch.column("packed"):
+            if piece.as_buffer().size:
+                yield from pa.ipc.open_stream(piece.as_buffer()).read_all().to_batches(max_chunksize=10_000)
+
+
+def _batch_pruner(query: Query) -> Mapper:
+    def prune_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from skytide.spark.streaming.prune import Pruning
+
+        task = Pruning(query, None if query.counted else LOWEST)
+        for batch in task.run(batches):
+            yield batch.append_column("latest", pa.array([LOWEST], pa.int64()))
+        latest = LAST if query.counted else task.latest
+        # Every bucket must know the last instant of all rows, also of those that other buckets hold.
+        for bucket in range(query.parts):
+            columns = [pa.array([bucket], pa.int32()), pa.array([None], pa.binary())]
+            columns += [pa.array([number], pa.int64()) for number in (0, 0, latest)]
+            yield pa.RecordBatch.from_arrays(columns, ["bucket", "packed", "input", "sent", "latest"])
+
+    return prune_task
+
+
+def _batch_merger(query: Query, until: int | None) -> Mapper:
+    def merge_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from skytide.spark.streaming.merge import Merge
+        from skytide.spark.streaming.packing import unpacked
+        from skytide.spark.streaming.processor import output_table
+
+        latest, pieces = LOWEST, []
+        for batch in batches:
+            latest = max(latest, *batch.column("latest").to_pylist())
+            pieces += [piece.as_buffer() for piece in batch.column("packed") if piece.is_valid]
+        table = unpacked(pieces)
+        if table is None:
+            return
+        merge = Merge(query)
+        _, rejected = merge.take(table)
+        for part in (merge.close(latest if until is None else max(until, latest)), rejected):
+            if len(part):
+                yield from output_table(part, query).to_batches(max_chunksize=10_000)
+
+    return merge_task

@@ -1,0 +1,169 @@
+"""A merge in Spark's state: one key per bucket of groups, a log of packed rows, and one timer at the next event.
+
+Spark keeps the state; a worker that has the merge of a bucket in memory from the micro-batch before uses that, and
+knows by a stamp in the state that it is the same one. State says what wrote it: a query that has been changed, and a
+state of another version, are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from skytide.errors import StateError
+from skytide.monitors.sliding.clock import HIGHEST
+from skytide.spark.streaming.merge import Merge, Output
+from skytide.spark.streaming.packing import one, packed, unpacked
+from skytide.spark.streaming.query import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
+
+VERSION = 1
+"""Of what is stored. A change that cannot read what was stored before must raise it."""
+MERGED = "packed BINARY, retained BIGINT, changes BIGINT, late BIGINT, bad BIGINT"
+"""What a merge gives Spark: packed output rows, and what it holds and gives as numbers."""
+_CACHED = 64
+
+_META = "version INT, query STRING, closed BIGINT, first INT, next INT, timer BIGINT, stamp STRING"
+_merges: OrderedDict[str, Merge] = OrderedDict()
+"""The merges that this worker has in memory, by the stamp of the state that they equal."""
+
+
+class Merging(StatefulProcessor):
+    """Keeps the merge of each bucket; emits one packed row per bucket and micro-batch that has something to say."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state."""
+        self._handle = handle
+        self._meta = handle.getValueState("meta", _META)
+        self._log = handle.getMapState("log", "number INT", "packed BINARY")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802
+        """Rows of a bucket: close what the watermark closes, then take them."""
+        merge, meta = self._load()
+        changes = merge.close(self._query.clock.closed_by(timerValues.getCurrentWatermarkInMs()))
+        table = unpacked(bytes(row.packed) for row in rows)
+        accepted, rejected = (None, None) if table is None else merge.take(table)
+        self._store(merge, meta, accepted)
+        yield self._row(merge, changes, rejected)
+
+    def handleExpiredTimer(  # noqa: N802
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        """A bucket without new rows whose next event has come."""
+        merge, meta = self._load()
+        meta["timer"] = -1
+        changes = merge.close(self._query.clock.closed_by(timerValues.getCurrentWatermarkInMs()))
+        self._store(merge, meta, None)
+        if len(changes):
+            yield self._row(merge, changes, None)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> tuple[Merge, dict[str, Any]]:
+        found = self._meta.get()
+        if found is None:
+            fingerprint = json.dumps(self._query.fingerprint, sort_keys=True)
+            blank = {"version": VERSION, "query": fingerprint, "first": 0, "next": 0, "timer": -1, "stamp": ""}
+            return Merge(self._query), blank
+        names = [field.split()[0] for field in _META.split(", ")]
+        meta = dict(zip(names, found, strict=True))
+        check_state(self._query, meta["version"], meta["query"])
+        merge = _merges.pop(meta["stamp"], None)
+        if merge is None:
+            pieces = [self._log.getValue((number,)) for number in range(meta["first"], meta["next"])]
+            merge = restored(self._query, meta["closed"], pieces)
+        return merge, meta
+
+    def _store(self, merge: Merge, meta: dict[str, Any], accepted: pa.Table | None) -> None:
+        anew = merge.compacted()
+        if anew is not None:
+            for number in range(meta["first"], meta["next"]):
+                self._log.removeKey((number,))
+            meta["first"] = meta["next"]
+        for piece in packed(accepted if anew is None else anew) if accepted is not None or anew is not None else ():
+            self._log.updateValue((meta["next"],), (piece,))
+            meta["next"] += 1
+        self._set_timer(merge, meta)
+        meta |= {"closed": merge.closed, "stamp": uuid.uuid4().hex}
+        self._meta.update(tuple(meta[field.split()[0]] for field in _META.split(", ")))
+        _merges[meta["stamp"]] = merge
+        while len(_merges) > _CACHED:
+            _merges.popitem(last=False)
+
+    def _set_timer(self, merge: Merge, meta: dict[str, Any]) -> None:
+        event = merge.next_event()
+        wanted = -1 if event == HIGHEST else self._query.clock.tick_that_closes(event)
+        if wanted != meta["timer"]:
+            if meta["timer"] >= 0:
+                self._handle.deleteTimer(meta["timer"])
+            if wanted >= 0:
+                self._handle.registerTimer(wanted)
+            meta["timer"] = wanted
+
+    def _row(self, merge: Merge, changes: Output, rejected: Output | None) -> Row:
+        late = 0 if rejected is None else rejected.kinds.count("late")
+        bad = 0 if rejected is None else len(rejected) - late
+        parts = [output_table(part, self._query) for part in (changes, rejected) if part is not None and len(part)]
+        body = one(pa.concat_tables(parts)) if parts else b""
+        return Row(packed=body, retained=len(merge), changes=len(changes), late=late, bad=bad)
+
+
+def check_state(query: Query, version: int, stored: str) -> None:
+    """Refuse state that this version or this query cannot go on from, with what is different."""
+    if version != VERSION:
+        raise StateError(
+            f"is the version of the state in the checkpoint, and this one reads {VERSION}",
+            value=version,
+            remedy="go on with the Skytide that wrote it, or start anew with a new checkpoint",
+        )
+    before, now = json.loads(stored), json.loads(json.dumps(query.fingerprint))
+    different = [name for name in now if before.get(name) != now[name]]
+    if different:
+        name = different[0]
+        raise StateError(
+            f"the checkpoint was made with {name} = {json.dumps(before.get(name))}, and the query has {json.dumps(now[name])}",
+            remedy="undo the change, or start anew with a new checkpoint",
+        )
+
+
+def restored(query: Query, closed: int, pieces: list[Any]) -> Merge:
+    """A merge from the packed pieces of its log; an error where one is missing or damaged."""
+    try:
+        tables = [pa.ipc.open_stream(bytes(piece[0])).read_all() for piece in pieces]
+        return Merge.restored(query, closed, tables)
+    except (pa.ArrowException, TypeError, KeyError) as problem:
+        raise StateError(
+            f"the state in the checkpoint is damaged ({problem!r:.120})", remedy="start anew with a new checkpoint"
+        ) from None
+
+
+def output_table(output: Output, query: Query) -> pa.Table:
+    """Output rows as the columns that leave: kind, time, change, then the row's own columns under their inner names."""
+    changed = np.array(output.kinds, dtype=object) == "change"
+    kind = query.time_type(output.rows.schema.field(query.time).type)
+    if query.counted:
+        times = pa.array(output.times, mask=~changed)
+    elif changed.all():
+        numbers = query.clock.keys.times(output.times) if query.kind == "real" else output.times
+        times = pa.array(numbers).cast(kind)
+    else:
+        times = output.rows.column(query.time).cast(kind)
+    symbols = pa.array(np.where(output.signs > 0, "+", "-"), mask=~changed)
+    columns = {"kind": pa.array(output.kinds, pa.string()), "time": times, "change": symbols}
+    return pa.table({**columns, **{name: output.rows.column(name) for name in query.columns}})
