@@ -1,0 +1,353 @@
+"""The pipeline that a file describes, checked as far as that goes without Spark."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from skytide.errors import OptionError, SkytideError
+from skytide.model import duration_value
+from skytide.spark.pipeline import fields as forms
+from skytide.spark.pipeline.document import Document, is_local
+from skytide.spark.pipeline.fields import Field, Options, checked, checked_value, one_of, refuser, suggestion
+from skytide.spark.pipeline.kinds import Kind, kinds
+from skytide.spark.pipeline.schema import column_names
+
+TABLES = ("source", "prepare", "query", "sink", "run", "spark")
+FILE_FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "xml", "binaryFile", "delta")
+"""Formats that lie at a path."""
+OUR_SINKS = ("parquet", "console", "kafka", "feed")
+"""Formats of change streams that we write ourselves, exactly once or so that readers can tell; others are Spark's."""
+ONCE = "once"
+_GLOB = re.compile(r"[*?\[{]")
+
+
+def _check_trigger(text: str) -> None:
+    try:
+        usable = text == ONCE or int(duration_value(text)) >= 1_000_000
+    except SkytideError:
+        usable = False
+    if not usable:
+        raise OptionError("is not a trigger", value=text, remedy='give "once", or an interval such as "5s" or "1m"')
+
+
+def _check_remote(text: str) -> None:
+    if not re.match(r"sc://|local(\[|$)", text):
+        raise OptionError("is not an address of Spark Connect", value=text, remedy="write sc://host:15002")
+
+
+SOURCE = (
+    Field("format", forms.TEXT, "any format of Spark's, or skytide or kafka", required=True),
+    Field("path", forms.TEXTS, "where the files lie"),
+    Field("stream", forms.BOOLEAN, "whether rows keep coming; false is a batch job"),
+    Field("schema", forms.TEXT, "the columns, where the format needs them: ts TIMESTAMP, price DOUBLE, ..."),
+    Field("options", forms.SETTINGS, "go to Spark as they are"),
+)
+PREPARE = (
+    Field("sql", forms.TEXT, "a SELECT that reads the source as `input`"),
+    Field("casts", forms.EXPRESSIONS, 'types of columns: price = "DOUBLE"'),
+    Field("columns", forms.EXPRESSIONS, 'new columns: delay = "dep_delay + arr_delay"'),
+    Field("filter", forms.TEXTS, "conditions that all must hold"),
+    Field("select", forms.TEXTS, "the columns or expressions that stay"),
+)
+SINK = (
+    Field("format", forms.TEXT, "parquet, console, kafka, feed, or any format of Spark's", required=True),
+    Field("path", forms.TEXT, "where the results go"),
+    Field(
+        "mode",
+        forms.TEXT,
+        "of a batch job, where there is something already",
+        choices=("error", "overwrite", "append", "ignore"),
+    ),
+    Field("options", forms.SETTINGS, "go to Spark as they are"),
+    Field("dead_letters", forms.TEXT_OR_TABLE, "where late and bad rows go: a path, or a table like [sink]"),
+    Field("current", forms.TEXT_OR_TABLE, "where the present answer goes: a path, or a table like [sink]"),
+)
+SIDE_SINK = (replace(SINK[0], required=False), SINK[1], SINK[3])
+RUN = (
+    Field("master", forms.TEXT, "where Spark runs: local[*], spark://host:7077, ..."),
+    Field("remote", forms.TEXT, "a Spark Connect server: sc://host:15002", check=_check_remote),
+    Field("trigger", forms.TEXT, "once, or an interval such as 5s", check=_check_trigger),
+    Field("checkpoint", forms.TEXT, "the folder of a stream's progress and state"),
+    Field("name", forms.TEXT, "what the job is called"),
+    Field("spark", forms.SETTINGS, "settings of Spark"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from."""
+
+    format: str
+    paths: tuple[str, ...] = ()
+    stream: bool = False
+    schema: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where results go."""
+
+    format: str
+    path: str | None = None
+    mode: str = "error"
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The place in a few words."""
+        return self.path or self.options.get("path") or self.options.get("topic") or self.format
+
+
+@dataclass(frozen=True)
+class Run:
+    """How the job runs."""
+
+    master: str = "local[*]"
+    remote: str | None = None
+    trigger: str | None = None
+    checkpoint: str | None = None
+    name: str = "skytide"
+    spark: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A whole pipeline: what the file says, with paths resolved."""
+
+    document: Document
+    source: Source
+    prepare: Options
+    kind: Kind
+    query: Options
+    sink: Target
+    dead_letters: Target | None
+    current: Target | None
+    run: Run
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, once: bool = False, master: str | None = None, remote: str | None = None
+    ) -> Pipeline:
+        """Read and check a pipeline file; the other arguments come before what the file says.
+
+        Everything that can be known without Spark is checked, and nothing is started or written.
+        """
+        pipeline = cls.of(Document.read(path))
+        run = pipeline.run
+        if master is not None:
+            run = replace(run, master=master, remote=None)
+        if remote is not None:
+            _check_remote(remote)
+            run = replace(run, remote=remote)
+        if once:
+            run = replace(run, trigger=ONCE)
+        pipeline = replace(pipeline, run=run)
+        pipeline.check_paths()
+        return pipeline
+
+    @classmethod
+    def of(cls, document: Document) -> Pipeline:
+        """The pipeline of a file that was read, its tables checked one by one and against each other."""
+        for name in document.data:
+            if name not in TABLES:
+                raise document.problem((name,), "there is no such table", remedy=suggestion(name, TABLES))
+        for name in ("source", "query", "sink"):
+            if name not in document.data:
+                raise document.problem(
+                    (), f"the table [{name}] is missing", remedy="a pipeline has [source], [query] and [sink]"
+                )
+        source = _source(document)
+        prepare = checked(document, ("prepare",), PREPARE)
+        kind, query = _query(document)
+        sink, dead_letters, current = _sinks(document, kind)
+        run = _run(document)
+        if source.stream:
+            _check_stream(document, kind, run)
+        elif run.trigger not in (None, ONCE):
+            raise document.problem(
+                ("run", "trigger"),
+                "a batch job runs once",
+                value=run.trigger,
+                remedy="leave it out, or set stream = true in [source]",
+            )
+        pipeline = cls(document, source, prepare, kind, query, sink, dead_letters, current, run)
+        pipeline.check_early_columns()
+        return pipeline
+
+    def described(self) -> str:
+        """What will run, in a few words."""
+        what = "a stream" if self.source.stream else "a batch"
+        where = self.run.remote or self.run.master
+        return f"{self.kind.name} over {what} of {self.source.format}, to {self.sink.label}, on {where}"
+
+    # -- columns -------------------------------------------------------------------------------------------------------
+
+    def check_columns(self, columns: list[str]) -> None:
+        """A complaint at the key that names a column which the rows do not have."""
+        for one in self.kind.fields:
+            if not one.columns or one.name not in self.query:
+                continue
+            given = self.query[one.name]
+            names = (
+                [(("query", one.name), given)]
+                if isinstance(given, str)
+                else [(("query", one.name, place), name) for place, name in enumerate(given)]
+            )
+            for way, name in names:
+                if name not in columns:
+                    raise self.document.problem(
+                        way, "is not a column of the rows", value=name, remedy=suggestion(name, columns)
+                    )
+
+    def check_early_columns(self) -> None:
+        """The same before Spark starts, where the file itself says which columns there are."""
+        if self.prepare or self.source.schema is None:
+            return
+        names = column_names(self.source.schema)
+        if names is None or not all(is_local(path) for path in self.source.paths):
+            return
+        self.check_columns(names + sorted(_folder_columns(self.source.paths)))
+
+    # -- paths ---------------------------------------------------------------------------------------------------------
+
+    def check_paths(self) -> None:
+        """Complaints about places on this machine: nothing to read, something in the way, two things at one place."""
+        document, local = self.document, self.run.remote is None and self.run.master.startswith("local")
+        places = [(("source", "path"), path) for path in self.source.paths]
+        targets = [
+            ("sink", "path", self.sink),
+            ("sink", "dead_letters", self.dead_letters),
+            ("sink", "current", self.current),
+        ]
+        for table, key, target in targets:
+            if target is not None and target.path is not None:
+                places.append(((table, key), target.path))
+        if self.source.stream and self.run.checkpoint is not None:
+            places.append((("run", "checkpoint"), self.run.checkpoint))
+        seen: dict[str, str] = {}
+        for way, path in places:
+            plain = str(Path(path)) if is_local(path) else path.rstrip("/")
+            if plain in seen and way != ("source", "path"):
+                raise document.problem(
+                    way, f"is also the place of {seen[plain]}", value=path, remedy="choose another place"
+                )
+            seen[plain] = f"[{way[0]}] {way[1]}"
+        if not local or any(name.endswith("fs.defaultFS") for name in self.run.spark):
+            return
+        for path in self.source.paths:
+            if is_local(path) and not _GLOB.search(path) and not Path(path).exists():
+                raise document.problem(("source", "path"), "there is no such file or folder", value=path)
+        taken = self.sink.path
+        if not self.source.stream and self.sink.mode == "error" and taken and is_local(taken) and Path(taken).exists():
+            raise document.problem(
+                ("sink", "path"),
+                "exists already",
+                value=taken,
+                remedy='remove it, or set mode = "overwrite" or "append"',
+            )
+
+
+def _source(document: Document) -> Source:
+    given = checked(document, ("source",), SOURCE)
+    paths = tuple(document.resolve(path) for path in given.get("path", ()))
+    if given["format"] in FILE_FORMATS and not paths and "path" not in given.get("options", {}):
+        raise document.problem(("source", "path"), "the key is missing", remedy="say where the files lie")
+    if given.get("stream") and len(paths) > 1:
+        raise document.problem(("source", "path"), "a stream has one path", remedy="use a pattern such as data/*/")
+    return Source(given["format"], paths, given.get("stream", False), given.get("schema"), given.get("options", {}))
+
+
+def _query(document: Document) -> tuple[Kind, Options]:
+    known = kinds()
+    choice = Field("kind", forms.TEXT, "what is asked", choices=tuple(known))
+    table = document.data["query"]
+    if isinstance(table, dict) and "kind" not in table:
+        raise document.problem(("query", "kind"), "the key is missing", remedy=f"use {one_of(known)}")
+    name = checked_value(document, ("query", "kind"), choice, table["kind"]) if isinstance(table, dict) else ""
+    kind = known.get(name)
+    query = checked(document, ("query",), [choice, *(kind.fields if kind else ())], whose=f" of the kind {name}")
+    assert kind is not None, "a [query] that is no table is a complaint by now"
+    query.pop("kind")
+    kind.check(query, refuser(document, ("query",)))
+    return kind, query
+
+
+def _sinks(document: Document, kind: Kind) -> tuple[Target, Target | None, Target | None]:
+    given = checked(document, ("sink",), SINK)
+    sink = _target(document, ("sink",), given)
+    sides: dict[str, Target | None] = {"dead_letters": None, "current": None}
+    for key in sides:
+        if key not in given:
+            continue
+        if not kind.changes:
+            raise document.problem(("sink", key), f"the kind {kind.name} has none", remedy="leave it out")
+        if sink.format not in OUR_SINKS:
+            raise document.problem(
+                ("sink", key), f"the format {sink.format} has none", remedy=f"use the format {one_of(OUR_SINKS)}"
+            )
+        if isinstance(given[key], str):
+            sides[key] = replace(sink, path=document.resolve(given[key]))
+        else:
+            inner = {"format": sink.format, **checked(document, ("sink", key), SIDE_SINK)}
+            sides[key] = _target(document, ("sink", key), inner)
+            if inner["format"] not in OUR_SINKS:
+                raise document.problem(
+                    ("sink", key, "format"),
+                    "is not allowed here",
+                    value=inner["format"],
+                    remedy=f"use {one_of(OUR_SINKS)}",
+                )
+    return sink, sides["dead_letters"], sides["current"]
+
+
+def _target(document: Document, way: tuple[str, ...], given: Options) -> Target:
+    path = document.resolve(given["path"]) if "path" in given else None
+    if given["format"] in FILE_FORMATS and path is None and "path" not in given.get("options", {}):
+        raise document.problem((*way, "path"), "the key is missing", remedy="say where the results go")
+    return Target(given["format"], path, given.get("mode", "error"), given.get("options", {}))
+
+
+def _run(document: Document) -> Run:
+    given = checked(document, ("run",), RUN)
+    settings = dict(given.pop("spark", {}))
+    if "spark" in document.data:
+        settings = {**checked_value(document, ("spark",), RUN[-1], document.data["spark"]), **settings}
+    if "master" in given and "remote" in given:
+        raise document.problem(
+            ("run", "remote"), "a job has either a master or a remote", remedy="leave one of them out"
+        )
+    if "checkpoint" in given:
+        given["checkpoint"] = document.resolve(given["checkpoint"])
+    named = {name if name.startswith("spark.") else f"spark.{name}": value for name, value in settings.items()}
+    return Run(**given, spark=named)
+
+
+def _check_stream(document: Document, kind: Kind, run: Run) -> None:
+    if not kind.streams:
+        others = one_of(name for name, one in kinds().items() if one.streams)
+        raise document.problem(
+            ("source", "stream"),
+            f"the kind {kind.name} reads a whole table, not a stream",
+            remedy=f"set it to false, or use the kind {others}",
+        )
+    if run.checkpoint is None:
+        raise document.problem(
+            ("run", "checkpoint"), "the key is missing", remedy="a stream keeps its progress and state in this folder"
+        )
+
+
+def _folder_columns(paths: tuple[str, ...]) -> set[str]:
+    """Columns that Spark takes from folder names such as `origin=JFK`."""
+    found = set()
+    for path in paths:
+        here = Path(path)
+        while here.is_dir():
+            inner = next((one for one in sorted(here.iterdir()) if one.is_dir() and "=" in one.name), None)
+            if inner is None:
+                break
+            found.add(inner.name.partition("=")[0])
+            here = inner
+    return found

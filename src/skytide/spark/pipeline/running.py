@@ -1,0 +1,142 @@
+"""Runs a pipeline: session, rows, query, sink; says how it goes, and stops when it is told to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skytide.spark.pipeline.faults import blamed_on, failures
+from skytide.spark.pipeline.kinds import Context
+from skytide.spark.pipeline.plan import Pipeline
+from skytide.spark.pipeline.progress import INPUT, Tally
+from skytide.spark.pipeline.reading import read
+from skytide.spark.pipeline.session import start
+from skytide.spark.pipeline.stopping import Signals, Stopped
+from skytide.spark.pipeline.writing import start_stream, write_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+POLL_SECONDS = 0.2
+Say = Callable[[str], None]
+
+
+def run(pipeline: Pipeline, say: Say) -> int:
+    """Run a pipeline to its end, or until a signal; the exit status. `say` gets each line of progress.
+
+    0: all is done. 130 and 143: stopped by SIGINT or SIGTERM, with the checkpoint as after a finished micro-batch. A
+    SkytideError says what is wrong with the file or the data, a RunFailedError why the job failed.
+    """
+    with Signals() as signals:
+        try:
+            with failures():
+                spark, started = start(pipeline.run)
+            try:
+                signals.take()
+                with failures():
+                    return _job(spark, pipeline, signals, say)
+            finally:
+                # A second signal now would leave a JVM behind.
+                signals.patient, signals.received = True, None
+                if started:
+                    with contextlib.suppress(Exception):
+                        spark.stop()
+        except Stopped as stopped:
+            say("stopped")
+            return stopped.status
+
+
+def _job(spark: SparkSession, pipeline: Pipeline, signals: Signals, say: Say) -> int:
+    began = time.monotonic()
+    rows = read(spark, pipeline)
+    context = Context(pipeline.run.checkpoint if pipeline.source.stream else None)
+    if not pipeline.source.stream:
+        return _batch(rows, pipeline, context, began, say)
+    with blamed_on(pipeline.document, "query"):
+        answer = pipeline.kind.build(_watched(rows, pipeline), pipeline.query, context)
+    tally = Tally()
+    query = start_stream(answer, pipeline)
+    status = _follow(query, tally, signals, say)
+    say(tally.summary(time.monotonic() - began, places(pipeline)))
+    return status
+
+
+def _batch(rows: DataFrame, pipeline: Pipeline, context: Context, began: float, say: Say) -> int:
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F  # noqa: N812
+
+    seen, found = Observation(), Observation()
+    with blamed_on(pipeline.document, "query"):
+        watched = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+        answer = pipeline.kind.build(watched, pipeline.query, context)
+    write_rows(answer.observe(found, F.count(F.lit(1)).alias("rows")), pipeline)
+    seconds = time.monotonic() - began
+    say(f"{seen.get['rows']} rows in, {found.get['rows']} rows out in {seconds:.1f} s; {', '.join(places(pipeline))}")
+    return 0
+
+
+def _watched(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The rows, observed for the time of the latest of them, where it is a time of day."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    name = pipeline.query.get("time")
+    if name is None or not rows.schema[name].dataType.simpleString().startswith("timestamp"):
+        return rows
+    return rows.observe(INPUT, F.max(rows[f"`{name}`"]).cast("string").alias("latest"))
+
+
+def _follow(query: StreamingQuery, tally: Tally, signals: Signals, say: Say) -> int:
+    """Report micro-batches until the query ends by itself or a signal has come and the one under way is done."""
+    signals.patient = True
+    ended = False
+    waiting_since: int | None = None
+    try:
+        while not ended:
+            ended = bool(query.awaitTermination(POLL_SECONDS))  # type: ignore[arg-type]
+            _report(query, tally, say)
+            if signals.received is None or ended:
+                continue
+            if waiting_since is None:
+                say("stopping after this micro-batch; the same signal again stops at once")
+                waiting_since = tally.batches
+            if tally.batches > waiting_since or not query.status["isTriggerActive"]:
+                break
+    except Stopped:
+        pass
+    finally:
+        if not ended:
+            _stop(query)
+    _report(query, tally, say)
+    return 0 if signals.received is None else Stopped(signals.received).status
+
+
+def _stop(query: StreamingQuery) -> None:
+    with contextlib.suppress(Exception):
+        query.stop()
+
+
+def _report(query: StreamingQuery, tally: Tally, say: Say) -> None:
+    for report in query.recentProgress:
+        line = tally.add(_plain(report))
+        if line is not None:
+            say(line)
+
+
+def _plain(report: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(report.json)
+    return plain
+
+
+def places(pipeline: Pipeline) -> list[str]:
+    """Where the results lie."""
+    named = [("results" if not pipeline.kind.changes else "changes", pipeline.sink)]
+    named += [
+        (name, target)
+        for name, target in (("dead letters", pipeline.dead_letters), ("current", pipeline.current))
+        if target
+    ]
+    return [f"{name}: {target.label}" for name, target in named]
