@@ -80,6 +80,10 @@ class OptionError(SkytideError, ValueError):
     """An option or argument has a value that is not allowed."""
 
 
+class OutputError(SkytideError, RuntimeError):
+    """Results cannot be written where they should go: a full disk, no right to write, a broker that does not answer."""
+
+
 class MissingDependencyError(SkytideError, ImportError):
     """A part of Skytide needs a package or a program that is not on this machine."""
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from skytide.streams.files.output import Output, check_output, csv_bytes, write_table
+from skytide.streams.files.output import Output, check_output, csv_bytes, json_bytes, write_table
 from skytide.streams.files.source import CHUNK_ROWS, Chunk, Source, open_data
 from skytide.streams.files.values import Numbers, TypeGuess
 
@@ -27,6 +27,7 @@ __all__ = [
     "TypeGuess",
     "check_output",
     "csv_bytes",
+    "json_bytes",
     "open_data",
     "read_chunks",
     "write_table",

@@ -190,6 +190,15 @@ def _clock_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 # -- JSON lines --------------------------------------------------------------------------------------------------------
 
 
+def json_bytes(table: pa.Table) -> bytes:
+    r"""The table as JSON lines, which hold no line ends of their own.
+
+    >>> json_bytes(pa.table({"a": [1, None], "b": ["x\ny", ""]}))
+    b'{"a": 1, "b": "x\\ny"}\n{"a": null, "b": ""}\n'
+    """
+    return b"".join(_json_bytes(table))
+
+
 def _json_bytes(table: pa.Table) -> Iterator[bytes]:
     names = table.column_names
     for start in range(0, table.num_rows, _SLICE):
