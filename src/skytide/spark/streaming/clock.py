@@ -71,20 +71,22 @@ class EventClock:
 
     def tick(self, time: Column) -> Column:
         """The tick of a row as a TIMESTAMP, from its time (BIGINT, DOUBLE, or microseconds); NULL where it has none."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions
 
         if self.kind == "real":
-            x = time - F.lit(float(self._lateness))
-            size = F.log1p(F.least(F.abs(x), F.lit(_LARGEST)) * F.lit(_SCALE))
-            number = F.floor((F.when(x < 0, -size).otherwise(size) + F.lit(_SHIFT)) * F.lit(_FINE)).cast("bigint")
-            usable = ~F.isnan(time) & (F.abs(time) < F.lit(float("inf")))
-            return F.timestamp_millis(F.when(usable, number))
+            x = time - functions.lit(float(self._lateness))
+            size = functions.log1p(functions.least(functions.abs(x), functions.lit(_LARGEST)) * functions.lit(_SCALE))
+            number = functions.floor(
+                (functions.when(x < 0, -size).otherwise(size) + functions.lit(_SHIFT)) * functions.lit(_FINE)
+            ).cast("bigint")
+            usable = ~functions.isnan(time) & (functions.abs(time) < functions.lit(float("inf")))
+            return functions.timestamp_millis(functions.when(usable, number))
         lateness = min(int(self._lateness), 2**61)
-        bounded = F.greatest(F.least(time, F.lit(_FURTHEST)), F.lit(-_FURTHEST))
-        x = bounded - F.lit(lateness + 1 + self._origin)
-        far = F.lit(_NEAR) + F.shiftright(F.abs(x) - F.lit(_NEAR), _COARSE_BITS)
-        squeezed = F.when(F.abs(x) <= F.lit(_NEAR), x).when(x > 0, far).otherwise(-far)
-        return F.timestamp_millis(squeezed + F.lit(_MIDDLE))
+        bounded = functions.greatest(functions.least(time, functions.lit(_FURTHEST)), functions.lit(-_FURTHEST))
+        x = bounded - functions.lit(lateness + 1 + self._origin)
+        far = functions.lit(_NEAR) + functions.shiftright(functions.abs(x) - functions.lit(_NEAR), _COARSE_BITS)
+        squeezed = functions.when(functions.abs(x) <= functions.lit(_NEAR), x).when(x > 0, far).otherwise(-far)
+        return functions.timestamp_millis(squeezed + functions.lit(_MIDDLE))
 
     # -- in Python -----------------------------------------------------------------------------------------------------
 

@@ -147,7 +147,9 @@ class Merge:
         """Whether an id comes twice among these, or is one of the log's."""
         if len(pc.unique(ids)) < len(ids):
             return True
-        return log is not None and bool(pc.any(pc.is_in(ids, value_set=log.column(self._query.id).combine_chunks())).as_py())
+        return log is not None and bool(
+            pc.any(pc.is_in(ids, value_set=log.column(self._query.id).combine_chunks())).as_py()
+        )
 
     # -- changes out ---------------------------------------------------------------------------------------------------
 
@@ -206,7 +208,7 @@ class Merge:
     def _identities(self, rows: pa.Table) -> Integers:
         """A number per row that is the same for rows of one group and id."""
         found = pc.dictionary_encode(rows.column(self._query.id)).combine_chunks()
-        numbers = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers: Integers = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         if self._query.preference.by:
             numbers = numbers + (int(numbers.max(initial=0)) + 1) * self._groups.of(rows)
         return numbers
@@ -263,6 +265,7 @@ class Merge:
         read = query.read(merge._log)
         merge._next = len(read.keys)
         merge._handles = np.arange(merge._next, dtype=np.int64)
+        merge._ranks = np.zeros(merge._next, np.int64)
         rows = Arrivals(read.values, merge._groups.of(merge._log), merge._handles, read.keys)
         if ranks is None:
             merge._restore_timed(rows)

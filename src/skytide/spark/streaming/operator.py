@@ -149,7 +149,7 @@ def _kind_of_time(kind: DataType, name: str, window: Window) -> str:
     from pyspark.sql import types
 
     if isinstance(kind, types.TimestampType | types.TimestampNTZType | types.DateType):
-        form = np.dtype("datetime64[us]")
+        form: np.dtype[Any] = np.dtype("datetime64[us]")
     elif isinstance(kind, types.IntegralType):
         form = np.dtype(np.int64)
     elif isinstance(kind, types.FractionalType) and not isinstance(kind, types.DecimalType):
@@ -193,35 +193,37 @@ def _until(until: Any, query: Query) -> int | None:
 
 def _inner(df: DataFrame, query: Query) -> DataFrame:
     """The rows under inner names, with the bucket of their group."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions
 
     inner = df.toDF(*query.columns)
     by = [str(name) for name in query.preference.by]
-    bucket = F.pmod(F.xxhash64(*by), F.lit(query.parts)).cast("int") if by else F.lit(0)
+    bucket = functions.pmod(functions.xxhash64(*by), functions.lit(query.parts)).cast("int") if by else functions.lit(0)
     return inner.withColumn(BUCKET, bucket)
 
 
 def _streaming(inner: DataFrame, query: Query, checkpoint: str | None) -> DataFrame:
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions
 
     from skytide.spark.streaming.processor import MERGED as MERGED_COLUMNS
     from skytide.spark.streaming.processor import Merging
     from skytide.spark.streaming.prune import PACKED
+    from skytide.spark.streaming.watermark import address
 
     check_session(inner.sparkSession, state=True)
     columns = inner.columns
-    tick = F.when(_usable(inner, query), query.clock.tick(_time_number(inner, query)))
+    tick = functions.when(_usable(inner, query), query.clock.tick(_time_number(inner, query)))
     ticking = inner.withColumn(_TICK, tick)
     # Spark drops rows that it thinks late wherever it sees the watermarked column; tasks do not pass it on.
     rows = ticking.withWatermark(_TICK, "0 seconds").select(*columns)
-    pruned = rows.mapInArrow(_pruner(query, None if query.counted else _address(checkpoint)), PACKED).observe(
-        PRUNED, F.sum("input").alias("input"), F.sum("sent").alias("sent")
+    place = None if query.counted or checkpoint is None else address(checkpoint)
+    pruned = rows.mapInArrow(_pruner(query, place), PACKED).observe(
+        PRUNED, functions.sum("input").alias("input"), functions.sum("sent").alias("sent")
     )
     merged = pruned.groupBy("bucket").transformWithState(
         Merging(query), outputStructType=MERGED_COLUMNS, outputMode="Append", timeMode="EventTime"
     )
     numbers = ("retained", "changes", "late", "bad")
-    merged = merged.observe(MERGED, *(F.sum(name).alias(name) for name in numbers))
+    merged = merged.observe(MERGED, *(functions.sum(name).alias(name) for name in numbers))
     return merged.select("packed").mapInArrow(_unpack, _unpacked_schema(inner, query))
 
 
@@ -234,40 +236,29 @@ def _whole(inner: DataFrame, query: Query, until: int | None) -> DataFrame:
     )
 
 
-def _address(checkpoint: str | None) -> str | None:
-    """The checkpoint as an address that means the same in every task; a plain path is one of this machine."""
-    if checkpoint is None or "://" in checkpoint:
-        return checkpoint
-    from pathlib import Path
-
-    return Path(checkpoint.removeprefix("file:")).absolute().as_uri()
-
-
 def _time_number(inner: DataFrame, query: Query) -> Column:
     """The time as a BIGINT or DOUBLE that the clock takes."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types
+    from pyspark.sql import functions, types
 
     kind = inner.schema[query.time].dataType
     column = inner[query.time]
     if query.kind != "us":
         return column.cast("double" if query.kind == "real" else "bigint")
     if isinstance(kind, types.TimestampType):
-        return F.unix_micros(column)
-    return F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({query.time} AS TIMESTAMP_NTZ))")
+        return functions.unix_micros(column)
+    return functions.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({query.time} AS TIMESTAMP_NTZ))")
 
 
 def _usable(inner: DataFrame, query: Query) -> Column:
     """Whether a row has all it needs; one that has not closes nothing."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types
+    from pyspark.sql import functions, types
 
     wanted = [query.id] + ([str(name) for name in query.preference.names] if query.nulls == "drop" else [])
-    found = F.lit(True)
+    found = functions.lit(True)
     for name in wanted:
         found &= inner[name].isNotNull()
         if isinstance(inner.schema[name].dataType, types.DoubleType | types.FloatType):
-            found &= ~F.isnan(inner[name])
+            found &= ~functions.isnan(inner[name])
     return found
 
 
@@ -295,7 +286,7 @@ def _outer(df: DataFrame, asked: DataFrame, query: Query) -> DataFrame:
     by = [str(name) for name in query.preference.by]
     columns = [df[name] for name in _OWN] + [df[query.id].alias("id")]
     taken = set(by)
-    columns += [df[name].alias(_free(labels[name])) for name in by]
+    columns += [df[name].alias(_free(labels[name]), metadata={"skytide": "by"}) for name in by]
     if labels[query.id] == "id":
         taken.add(query.id)
     columns += [df[name].alias(_free(labels[name])) for name in query.columns if name not in taken]

@@ -29,6 +29,6 @@ def one(table: pa.Table) -> bytes:
 
 
 def unpacked(pieces: Iterable[bytes]) -> pa.Table | None:
-    """The rows of packed pieces, in order; None where there is no piece."""
-    tables = [pa.ipc.open_stream(piece).read_all() for piece in pieces]
+    """The rows of packed pieces, in order; None where there is none. An empty piece is none."""
+    tables = [pa.ipc.open_stream(piece).read_all() for piece in pieces if len(piece)]
     return pa.concat_tables(tables) if tables else None

@@ -50,13 +50,13 @@ class Merging(StatefulProcessor):
         self._meta = handle.getValueState("meta", _META)
         self._log = handle.getMapState("log", "number INT", "packed BINARY")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802
         """Rows of a bucket: close what the watermark closes, then take them."""
         merge, meta = self._load()
         changes = merge.close(self._query.clock.closed_by(timerValues.getCurrentWatermarkInMs()))
         table = unpacked(bytes(row.packed) for row in rows)
         accepted, rejected = (None, None) if table is None else merge.take(table)
-        self._store(merge, meta, accepted)
+        self._store(merge, meta, accepted, timerValues)
         yield self._row(merge, changes, rejected)
 
     def handleExpiredTimer(  # noqa: N802
@@ -66,7 +66,7 @@ class Merging(StatefulProcessor):
         merge, meta = self._load()
         meta["timer"] = -1
         changes = merge.close(self._query.clock.closed_by(timerValues.getCurrentWatermarkInMs()))
-        self._store(merge, meta, None)
+        self._store(merge, meta, None, timerValues)
         if len(changes):
             yield self._row(merge, changes, None)
 
@@ -90,25 +90,26 @@ class Merging(StatefulProcessor):
             merge = restored(self._query, meta["closed"], pieces)
         return merge, meta
 
-    def _store(self, merge: Merge, meta: dict[str, Any], accepted: pa.Table | None) -> None:
+    def _store(self, merge: Merge, meta: dict[str, Any], accepted: pa.Table | None, now: TimerValues) -> None:
         anew = merge.compacted()
         if anew is not None:
             for number in range(meta["first"], meta["next"]):
                 self._log.removeKey((number,))
             meta["first"] = meta["next"]
-        for piece in packed(accepted if anew is None else anew) if accepted is not None or anew is not None else ():
+        fresh = accepted if anew is None else anew
+        for piece in packed(fresh) if fresh is not None else ():
             self._log.updateValue((meta["next"],), (piece,))
             meta["next"] += 1
-        self._set_timer(merge, meta)
+        self._set_timer(merge, meta, now.getCurrentWatermarkInMs())
         meta |= {"closed": merge.closed, "stamp": uuid.uuid4().hex}
         self._meta.update(tuple(meta[field.split()[0]] for field in _META.split(", ")))
         _merges[meta["stamp"]] = merge
         while len(_merges) > _CACHED:
             _merges.popitem(last=False)
 
-    def _set_timer(self, merge: Merge, meta: dict[str, Any]) -> None:
+    def _set_timer(self, merge: Merge, meta: dict[str, Any], watermark: int) -> None:
         event = merge.next_event()
-        wanted = -1 if event == HIGHEST else self._query.clock.tick_that_closes(event)
+        wanted = -1 if event == HIGHEST else max(self._query.clock.tick_that_closes(event), watermark + 1)
         if wanted != meta["timer"]:
             if meta["timer"] >= 0:
                 self._handle.deleteTimer(meta["timer"])
@@ -137,7 +138,8 @@ def check_state(query: Query, version: int, stored: str) -> None:
     if different:
         name = different[0]
         raise StateError(
-            f"the checkpoint was made with {name} = {json.dumps(before.get(name))}, and the query has {json.dumps(now[name])}",
+            f"the checkpoint was made with {name} = {json.dumps(before.get(name))}, "
+            f"and the query has {json.dumps(now[name])}",
             remedy="undo the change, or start anew with a new checkpoint",
         )
 

@@ -114,9 +114,13 @@ class Query:
         identified = as_mask(table.column(self.id))
         if not (usable.all() and identified.all()):
             if self.nulls == "error":
-                column, reason = (self.time, "the time is missing or out of range") if not usable.all() else (
-                    self.id,
-                    "the id is missing",
+                column, reason = (
+                    (self.time, "the time is missing or out of range")
+                    if not usable.all()
+                    else (
+                        self.id,
+                        "the id is missing",
+                    )
                 )
                 raise InputError(reason, column=column, remedy="fill it in, or choose the policy drop")
             good &= usable & identified

@@ -8,8 +8,20 @@ speed: the tasks then pass all rows on.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from skytide.spark.streaming.clock import EventClock
+
+
+def address(checkpoint: str) -> str:
+    """A checkpoint as an address that means the same in every task; a plain path is one of this machine.
+
+    >>> address("hdfs://name/checkpoint")
+    'hdfs://name/checkpoint'
+    """
+    if "://" in checkpoint:
+        return checkpoint
+    return Path(checkpoint.removeprefix("file:")).absolute().as_uri()
 
 
 def closed_instant(checkpoint: str | None, clock: EventClock) -> int | None:
