@@ -28,8 +28,14 @@ def client_config(options: Mapping[str, str], *, servers: str) -> dict[str, Any]
     for name in options:
         if name in _OURS or name.endswith("deserializer"):
             raise OptionError("is for the source to set", value=f"kafka.{name}", remedy="leave it out")
-    # What goes wrong arrives as an error; librdkafka would print it as well, many times.
-    defaults = {"group.id": "skytide", "client.id": "skytide", "log_level": "2"}
+    defaults = {
+        "group.id": "skytide",
+        "client.id": "skytide",
+        # What goes wrong arrives as an error; librdkafka would print it as well, many times.
+        "log_level": "2",
+        # A consumer that goes elsewhere waits for its last request first: half a second, unless told otherwise.
+        "fetch.wait.max.ms": "100",
+    }
     return {**defaults, **options, "bootstrap.servers": servers}
 
 

@@ -187,13 +187,13 @@ def ranges(start: Offset, end: Offset) -> dict[Part, tuple[int, int]]:
 def pieces(parts: dict[Part, tuple[int, int]], least: int) -> list[tuple[Part, int, int]]:
     """Ranges for tasks: one per partition, or more of long ones where at least so many are wanted.
 
-    >>> pieces({("t", 0): (0, 90), ("t", 1): (0, 10)}, 4)
+    >>> pieces({("t", 0): (0, 90), ("t", 1): (0, 10)}, 3)
     [(('t', 0), 0, 30), (('t', 0), 30, 60), (('t', 0), 60, 90), (('t', 1), 0, 10)]
     """
     total = sum(last - first for first, last in parts.values())
     found = []
     for part, (first, last) in sorted(parts.items()):
-        count = 1 if len(parts) >= least else max(1, min(last - first, int(least * (last - first) / total + 0.5)))
+        count = 1 if len(parts) >= least else max(1, min(last - first, (2 * least * (last - first) + total) // (2 * total)))
         cuts = [first + (last - first) * cut // count for cut in range(count + 1)]
         found += [(part, cuts[cut], cuts[cut + 1]) for cut in range(count)]
     return found
