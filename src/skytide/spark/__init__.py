@@ -3,6 +3,9 @@
 - `local_session()`: a Spark session on this machine, quiet, on loopback only. `check_session(spark)`: whether a session
   of your own has the settings that a function needs.
 - `skyline(df, preference)`: the exact skyline of a DataFrame, a DataFrame again.
+- `format("skytide")` and `format("skytide_kafka")` are found by Spark itself; `register(spark)` where they are not.
+- `ParquetSink`, `CurrentTable`, `KafkaSink`, `FeedSink`, `ConsoleSink`, ...: where changes go, each micro-batch once;
+  `Feed` reads what a `FeedSink` writes, without Spark.
 - `plain_errors()`: what a task complains about, as one line, instead of Spark's page.
 - `find_java()`, `ensure_java()`: the Java that Spark will run on.
 
@@ -16,13 +19,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
+    "ConsoleSink": "skytide.spark.sinks",
+    "CsvSink": "skytide.spark.sinks",
+    "CurrentTable": "skytide.spark.sinks",
+    "Feed": "skytide.spark.sinks",
+    "FeedSink": "skytide.spark.sinks",
     "Java": "skytide.spark.java",
+    "JsonLinesSink": "skytide.spark.sinks",
+    "KafkaSink": "skytide.spark.sinks",
+    "ParquetSink": "skytide.spark.sinks",
+    "Sink": "skytide.spark.sinks",
     "check_session": "skytide.spark.session",
     "ensure_java": "skytide.spark.java",
     "find_java": "skytide.spark.java",
     "local_session": "skytide.spark.session",
+    "make_sink": "skytide.spark.sinks",
     "plain_error": "skytide.spark.faults",
     "plain_errors": "skytide.spark.faults",
+    "register": "skytide.spark.sources",
     "skyline": "skytide.spark.batch",
 }
 
@@ -31,15 +45,39 @@ if TYPE_CHECKING:
     from skytide.spark.faults import plain_error, plain_errors
     from skytide.spark.java import Java, ensure_java, find_java
     from skytide.spark.session import check_session, local_session
+    from skytide.spark.sinks import (
+        ConsoleSink,
+        CsvSink,
+        CurrentTable,
+        Feed,
+        FeedSink,
+        JsonLinesSink,
+        KafkaSink,
+        ParquetSink,
+        Sink,
+        make_sink,
+    )
+    from skytide.spark.sources import register
 
 __all__ = [
+    "ConsoleSink",
+    "CsvSink",
+    "CurrentTable",
+    "Feed",
+    "FeedSink",
     "Java",
+    "JsonLinesSink",
+    "KafkaSink",
+    "ParquetSink",
+    "Sink",
     "check_session",
     "ensure_java",
     "find_java",
     "local_session",
+    "make_sink",
     "plain_error",
     "plain_errors",
+    "register",
     "skyline",
 ]
 

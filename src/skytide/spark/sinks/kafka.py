@@ -1,7 +1,7 @@
 """Changes as Kafka messages, at least once, and marked so that a reader can drop what comes twice.
 
-A micro-batch that is done again after a crash is sent again. Every message says which query, micro-batch and place in
-it it is (headers `skytide-query`, `skytide-batch`, `skytide-sequence`); `deduplicated` drops repeats by them. The key is
+A micro-batch that is done again after a crash is sent again. The headers `skytide-query`, `skytide-batch` and
+`skytide-sequence` say which message of which micro-batch each one is; `deduplicated` drops repeats by them. The key is
 the group, or the id where there are no groups, so that all changes of a group (an id) are in one partition, in order.
 """
 
