@@ -3,6 +3,8 @@
 - `local_session()`: a Spark session on this machine, quiet, on loopback only. `check_session(spark)`: whether a session
   of your own has the settings that a function needs.
 - `skyline(df, preference)`: the exact skyline of a DataFrame, a DataFrame again.
+- `window(stream, preference, ...)`: the exact changes of the skyline of a sliding window, a DataFrame again.
+  `write(changes, sink, ...)`: changes, dead letters and the current answer to where they belong.
 - `format("skytide")` and `format("skytide_kafka")` are found by Spark itself; `register(spark)` where they are not.
 - `ParquetSink`, `CurrentTable`, `KafkaSink`, `FeedSink`, `ConsoleSink`, ...: where changes go, each micro-batch once;
   `Feed` reads what a `FeedSink` writes, without Spark.
@@ -38,6 +40,8 @@ _HOMES = {
     "plain_errors": "skytide.spark.faults",
     "register": "skytide.spark.sources",
     "skyline": "skytide.spark.batch",
+    "window": "skytide.spark.streaming.operator",
+    "write": "skytide.spark.streaming.write",
 }
 
 if TYPE_CHECKING:
@@ -58,6 +62,8 @@ if TYPE_CHECKING:
         make_sink,
     )
     from skytide.spark.sources import register
+    from skytide.spark.streaming.operator import window
+    from skytide.spark.streaming.write import write
 
 __all__ = [
     "ConsoleSink",
@@ -79,6 +85,8 @@ __all__ = [
     "plain_errors",
     "register",
     "skyline",
+    "window",
+    "write",
 ]
 
 
