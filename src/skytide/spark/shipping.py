@@ -23,10 +23,9 @@ from skytide.spark.java import _cache_folder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MODULES = ("pyspark_skytide",)
-"""Modules of ours beside the package: Spark looks for data sources under names of its own."""
+BESIDE = ("pyspark_skytide", "pyspark_skytide_kafka")
+"""Packages of ours beside the main one: Spark looks for data sources under names of its own."""
 
-_LEFT_OUT = {"__pycache__"}
 _SENT = "spark.skytide.package"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -93,13 +92,16 @@ def _contents() -> bytes:
 
 
 def _files() -> Iterator[tuple[str, Path]]:
-    root = Path(skytide.__file__).parent
     yield "skytide/__init__.py", Path(shipped.__file__)
+    yield from _folder(Path(skytide.__file__).parent, f"{shipped.PAYLOAD}/skytide")
+    for name in BESIDE:
+        found = importlib.util.find_spec(name)
+        if found is not None and found.origin is not None:
+            yield from _folder(Path(found.origin).parent, name)
+
+
+def _folder(root: Path, name: str) -> Iterator[tuple[str, Path]]:
     for path in root.rglob("*"):
         inner = path.relative_to(root)
-        if path.is_file() and not _LEFT_OUT.intersection(inner.parts):
-            yield f"{shipped.PAYLOAD}/skytide/{inner.as_posix()}", path
-    for module in MODULES:
-        found = importlib.util.find_spec(module)
-        if found is not None and found.origin is not None:
-            yield f"{module}.py", Path(found.origin)
+        if path.is_file() and "__pycache__" not in inner.parts:
+            yield f"{name}/{inner.as_posix()}", path

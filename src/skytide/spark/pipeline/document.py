@@ -99,7 +99,8 @@ class Document:
         """The complaint of another part, at its place in the file."""
         if isinstance(problem, PipelineError):
             return problem
-        return self.problem(way, problem.reason, value=problem.value, remedy=problem.remedy)
+        column = "" if problem.column is None else f"column {problem.column!r}: "
+        return self.problem(way, column + problem.reason, value=problem.value, remedy=problem.remedy)
 
     def resolve(self, path: str) -> str:
         """A path of the file: relative ones are relative to the file; addresses like s3a://... stay as they are."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from skytide.errors import SkytideError
+from skytide.errors import OutputError, SkytideError
 from skytide.spark.faults import plain_error
 from skytide.spark.pipeline.document import Document
 from skytide.spark.pipeline.places import Path as Way
@@ -14,7 +14,9 @@ from skytide.spark.pipeline.places import Path as Way
 _LONGEST = 400
 _CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _END = re.compile(r"\s*SQLSTATE: \w{5};?|\n\s*(?:== |JVM stacktrace|'?[A-Z]\w+ [\[(]|\+- |at \S+\()|\n\n")
-_WRAPPING = re.compile(r".*?terminated with exception: ", re.DOTALL)
+_WRAPPING = re.compile(
+    r".*?terminated with exception: |An error occurred while calling \S+\s*: (?:[a-z]\w*\.)+\w+: ", re.DOTALL
+)
 _PYTHON = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)): (.+)$", re.MULTILINE)
 
 
@@ -46,17 +48,31 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
-@contextmanager
-def blamed_on(document: Document, *way: str) -> Iterator[None]:
-    """Whatever Spark refuses inside is the fault of this key of the file."""
+def is_sparks(problem: BaseException) -> bool:
+    """Whether Spark raised it. Asked by name: a client of Spark Connect needs no py4j."""
     from pyspark.errors import PySparkException
 
+    return isinstance(problem, PySparkException) or type(problem).__module__.startswith("py4j")
+
+
+def is_unknown_format(problem: BaseException) -> bool:
+    """Whether Spark does not know the format of a source or a sink."""
+    return is_sparks(problem) and re.search(r"Failed to find (?:the )?data source", str(problem)) is not None
+
+
+@contextmanager
+def blamed_on(document: Document, *way: str) -> Iterator[None]:
+    """Whatever Spark refuses inside is the fault of this key of the file, or of the format where it is unknown."""
     place: Way = way
     try:
         yield
     except SkytideError as problem:
         raise document.about(place, problem) from None
-    except PySparkException as problem:
+    except Exception as problem:
+        if not is_sparks(problem):
+            raise
+        if is_unknown_format(problem):
+            place = (way[0], "format")
         ours = plain_error(problem)
         raise (document.about(place, ours) if ours else document.problem(place, one_line(problem))) from None
 
@@ -64,15 +80,16 @@ def blamed_on(document: Document, *way: str) -> Iterator[None]:
 @contextmanager
 def failures() -> Iterator[None]:
     """Errors of a job as one line: ours as they were meant, others as a failed run."""
-    from pyspark.errors import PySparkException
-
     try:
         yield
+    except OutputError as problem:
+        raise RunFailedError(str(problem)) from None
     except SkytideError:
         raise
     except Exception as problem:
-        # Asked by name: a client of Spark Connect needs no py4j.
-        if not isinstance(problem, PySparkException) and not type(problem).__module__.startswith("py4j"):
+        if not is_sparks(problem):
             raise
         ours = plain_error(problem)
-        raise (ours if ours else RunFailedError(one_line(problem))) from None
+        if ours is None or isinstance(ours, OutputError):
+            raise RunFailedError(one_line(problem) if ours is None else str(ours)) from None
+        raise ours from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ TEXTS = "text or an array of texts"
 WHOLE = "a whole number"
 BOOLEAN = "true or false"
 LENGTH = "a number, or text like 90s, 15m, 2h, 1d"
-SETTINGS = "a table of texts, numbers, true and false"
+MOMENT = "a number or a time"
+SETTINGS = "a table of plain values"
 EXPRESSIONS = "a table of texts"
 TEXT_OR_TABLE = "text or a table"
 
@@ -61,9 +63,7 @@ def checked(document: Document, way: Way, fields: Sequence[Field], *, whose: str
         values[name] = checked_value(document, (*way, name), known[name], value)
     for field in fields:
         if field.required and field.name not in values:
-            raise document.problem(
-                (*way, field.name), f"the key is missing{whose}", remedy=f"give {_example(field)}: {field.about}"
-            )
+            raise document.problem((*way, field.name), "the key is missing", remedy=f"expected: {field.about}")
     return values
 
 
@@ -92,9 +92,7 @@ def checked_value(document: Document, way: Way, field: Field, value: Any) -> Any
     """One value in the form that the field asks for, or the complaint about it."""
     formed = _FORMS[field.form](value)
     if formed is None:
-        raise document.problem(
-            way, f"is not {field.form}", value=value, remedy=f"give {_example(field)}: {field.about}"
-        )
+        raise document.problem(way, f"is not {field.form}", value=value, remedy=f"expected: {field.about}")
     if field.choices and formed not in field.choices:
         raise document.problem(way, "is not allowed", value=value, remedy=suggestion(str(value), field.choices))
     if field.least is not None and formed < field.least:
@@ -105,10 +103,6 @@ def checked_value(document: Document, way: Way, field: Field, value: Any) -> Any
         except SkytideError as problem:
             raise document.about(way, problem) from None
     return formed
-
-
-def _example(field: Field) -> str:
-    return " or ".join(field.choices) if field.choices else field.form
 
 
 def suggestion(wrong: str, names: Iterable[str]) -> str:
@@ -156,6 +150,18 @@ def _length(value: Any) -> float | int | str | None:
     return None if isinstance(value, bool) or not isinstance(value, int | float | str) else value
 
 
+def _moment(value: Any) -> Any:
+    """A number, or a time as TOML has it or as text; times of a zone are in UTC, without it, from then on."""
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, datetime.datetime):
+        return value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
+    return value if isinstance(value, int | float | datetime.date) and not isinstance(value, bool) else None
+
+
 def setting_text(value: Any) -> str | None:
     """A setting as Spark wants it: `True` is `true`."""
     if isinstance(value, bool):
@@ -198,6 +204,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     WHOLE: _whole,
     BOOLEAN: _boolean,
     LENGTH: _length,
+    MOMENT: _moment,
     SETTINGS: _settings,
     EXPRESSIONS: _expressions,
     TEXT_OR_TABLE: _text_or_table,

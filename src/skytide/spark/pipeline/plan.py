@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from skytide.spark.pipeline import fields as forms
 from skytide.spark.pipeline.document import Document, is_local
 from skytide.spark.pipeline.fields import Field, Options, checked, checked_value, one_of, refuser, suggestion
 from skytide.spark.pipeline.kinds import Kind, kinds
+from skytide.spark.pipeline.places import Path as Way
 from skytide.spark.pipeline.schema import column_names
 
 TABLES = ("source", "prepare", "query", "sink", "run", "spark")
@@ -170,7 +172,6 @@ class Pipeline:
             raise document.problem(
                 ("run", "trigger"),
                 "a batch job runs once",
-                value=run.trigger,
                 remedy="leave it out, or set stream = true in [source]",
             )
         pipeline = cls(document, source, prepare, kind, query, sink, dead_letters, current, run)
@@ -201,6 +202,14 @@ class Pipeline:
                     raise self.document.problem(
                         way, "is not a column of the rows", value=name, remedy=suggestion(name, columns)
                     )
+
+    def way_to(self, column: str | int | None) -> Way:
+        """The key of `[query]` that names a column, or the table."""
+        for one in self.kind.fields:
+            given = self.query.get(one.name, ())
+            if one.columns and column is not None and column in ((given,) if isinstance(given, str) else given):
+                return "query", one.name
+        return ("query",)
 
     def check_early_columns(self) -> None:
         """The same before Spark starts, where the file itself says which columns there are."""
@@ -239,7 +248,7 @@ class Pipeline:
             return
         for path in self.source.paths:
             if is_local(path) and not _GLOB.search(path) and not Path(path).exists():
-                raise document.problem(("source", "path"), "there is no such file or folder", value=path)
+                raise document.problem(("source", "path"), "does not exist", value=path)
         taken = self.sink.path
         if not self.source.stream and self.sink.mode == "error" and taken and is_local(taken) and Path(taken).exists():
             raise document.problem(
@@ -265,6 +274,8 @@ def _query(document: Document) -> tuple[Kind, Options]:
     choice = Field("kind", forms.TEXT, "what is asked", choices=tuple(known))
     table = document.data["query"]
     if isinstance(table, dict) and "kind" not in table:
+        for near in difflib.get_close_matches("kind", table, n=1):
+            raise document.problem(("query", near), "there is no such key", remedy="did you mean kind?")
         raise document.problem(("query", "kind"), "the key is missing", remedy=f"use {one_of(known)}")
     name = checked_value(document, ("query", "kind"), choice, table["kind"]) if isinstance(table, dict) else ""
     kind = known.get(name)
@@ -286,7 +297,7 @@ def _sinks(document: Document, kind: Kind) -> tuple[Target, Target | None, Targe
             raise document.problem(("sink", key), f"the kind {kind.name} has none", remedy="leave it out")
         if sink.format not in OUR_SINKS:
             raise document.problem(
-                ("sink", key), f"the format {sink.format} has none", remedy=f"use the format {one_of(OUR_SINKS)}"
+                ("sink", key), f"the format {sink.format} has none", remedy=f"use {one_of(OUR_SINKS)}"
             )
         if isinstance(given[key], str):
             sides[key] = replace(sink, path=document.resolve(given[key]))
@@ -332,6 +343,10 @@ def _check_stream(document: Document, kind: Kind, run: Run) -> None:
             ("source", "stream"),
             f"the kind {kind.name} reads a whole table, not a stream",
             remedy=f"set it to false, or use the kind {others}",
+        )
+    if "until" in document.data["query"]:
+        raise document.problem(
+            ("query", "until"), "a stream has no end", remedy="leave it out, or set stream = false in [source]"
         )
     if run.checkpoint is None:
         raise document.problem(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from skytide.spark.pipeline.faults import blamed_on
+from skytide.spark.pipeline.faults import blamed_on, is_unknown_format
 from skytide.spark.pipeline.plan import Pipeline
+from skytide.spark.shipping import needs_shipping
+from skytide.spark.sources import register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,21 +26,29 @@ def read(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
 
 
 def _source(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    from pyspark.errors import PySparkException
-
     document, source = pipeline.document, pipeline.source
     if source.schema is not None:
         from pyspark.sql.types import StructType
 
         with blamed_on(document, "source", "schema"):
             StructType.fromDDL(source.schema)
-    with blamed_on(document, "source", "path" if source.paths else "format"):
+    elsewhere = pipeline.run.remote is not None or needs_shipping(pipeline.run.master)
+    if elsewhere and source.format in ("skytide", "kafka", KAFKA):
+        register(spark)  # Spark looks for sources where it runs, and there it has none of ours
+    with blamed_on(document, "source", _guilty(pipeline)):
         try:
             return _loaded(spark, pipeline, source.format)
-        except PySparkException as problem:
-            if source.format != "kafka" or "DATA_SOURCE_NOT_FOUND" not in (problem.getCondition() or str(problem)):
+        except Exception as problem:
+            if source.format != "kafka" or not is_unknown_format(problem):
                 raise
             return _loaded(spark, pipeline, KAFKA)
+
+
+def _guilty(pipeline: Pipeline) -> str:
+    """The key that is most likely at fault where a source cannot be read."""
+    if pipeline.source.paths:
+        return "path"
+    return "options" if pipeline.source.options else "format"
 
 
 def _loaded(spark: SparkSession, pipeline: Pipeline, form: str) -> DataFrame:

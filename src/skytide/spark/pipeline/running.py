@@ -8,14 +8,17 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from skytide.spark.pipeline.faults import blamed_on, failures
+from skytide.errors import SkytideError
+from skytide.spark.faults import need_pyspark
+from skytide.spark.pipeline.faults import failures
 from skytide.spark.pipeline.kinds import Context
 from skytide.spark.pipeline.plan import Pipeline
 from skytide.spark.pipeline.progress import INPUT, Tally
+from skytide.spark.pipeline.quiet import quiet_loggers
 from skytide.spark.pipeline.reading import read
 from skytide.spark.pipeline.session import start
 from skytide.spark.pipeline.stopping import Signals, Stopped
-from skytide.spark.pipeline.writing import start_stream, write_rows
+from skytide.spark.pipeline.writing import start_stream, write_changes, write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +34,8 @@ def run(pipeline: Pipeline, say: Say) -> int:
     0: all is done. 130 and 143: stopped by SIGINT or SIGTERM, with the checkpoint as after a finished micro-batch. A
     SkytideError says what is wrong with the file or the data, a RunFailedError why the job failed.
     """
-    with Signals() as signals:
+    need_pyspark()
+    with quiet_loggers(), Signals() as signals:
         try:
             with failures():
                 spark, started = start(pipeline.run)
@@ -53,11 +57,11 @@ def run(pipeline: Pipeline, say: Say) -> int:
 def _job(spark: SparkSession, pipeline: Pipeline, signals: Signals, say: Say) -> int:
     began = time.monotonic()
     rows = read(spark, pipeline)
-    context = Context(pipeline.run.checkpoint if pipeline.source.stream else None)
     if not pipeline.source.stream:
-        return _batch(rows, pipeline, context, began, say)
-    with blamed_on(pipeline.document, "query"):
-        answer = pipeline.kind.build(_watched(rows, pipeline), pipeline.query, context)
+        line = _batch(rows, pipeline)
+        say(f"{line} in {time.monotonic() - began:.1f} s; {', '.join(places(pipeline))}")
+        return 0
+    answer = _built(_watched(rows, pipeline), pipeline)
     tally = Tally()
     query = start_stream(answer, pipeline)
     status = _follow(query, tally, signals, say)
@@ -65,18 +69,26 @@ def _job(spark: SparkSession, pipeline: Pipeline, signals: Signals, say: Say) ->
     return status
 
 
-def _batch(rows: DataFrame, pipeline: Pipeline, context: Context, began: float, say: Say) -> int:
+def _built(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The answer, or the complaint at the key that names the column which is at fault."""
+    context = Context(pipeline.run.checkpoint if pipeline.source.stream else None)
+    try:
+        return pipeline.kind.build(rows, pipeline.query, context)
+    except SkytideError as problem:
+        raise pipeline.document.about(pipeline.way_to(problem.column), problem) from None
+
+
+def _batch(rows: DataFrame, pipeline: Pipeline) -> str:
     from pyspark.sql import Observation
     from pyspark.sql import functions as F  # noqa: N812
 
     seen, found = Observation(), Observation()
-    with blamed_on(pipeline.document, "query"):
-        watched = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
-        answer = pipeline.kind.build(watched, pipeline.query, context)
+    answer = _built(rows.observe(seen, F.count(F.lit(1)).alias("rows")), pipeline)
+    if pipeline.kind.changes:
+        counts = write_changes(answer, pipeline)
+        return f"{seen.get['rows']} rows in, " + ", ".join(f"{count} {name}" for name, count in counts.items())
     write_rows(answer.observe(found, F.count(F.lit(1)).alias("rows")), pipeline)
-    seconds = time.monotonic() - began
-    say(f"{seen.get['rows']} rows in, {found.get['rows']} rows out in {seconds:.1f} s; {', '.join(places(pipeline))}")
-    return 0
+    return f"{seen.get['rows']} rows in, {found.get['rows']} rows out"
 
 
 def _watched(rows: DataFrame, pipeline: Pipeline) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -12,6 +13,7 @@ from skytide.spark.faults import need_pyspark
 from skytide.spark.java import ensure_java
 from skytide.spark.pipeline.faults import one_line
 from skytide.spark.pipeline.plan import Run
+from skytide.spark.pipeline.quiet import filtered_stderr
 from skytide.spark.session import ROCKSDB, SHUFFLE_PARTITIONS, STATE_PROVIDER, local_session
 from skytide.spark.shipping import needs_shipping, ship
 
@@ -33,7 +35,8 @@ def start(run: Run) -> tuple[SparkSession, bool]:
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession() is not None
-    spark = _connected(run, run.remote) if run.remote is not None else _classic(run, active)
+    with contextlib.nullcontext() if active else filtered_stderr():
+        spark = _connected(run, run.remote) if run.remote is not None else _classic(run, active)
     if run.remote is not None or needs_shipping(run.master):
         ship(spark)
     _choose_partitions(spark)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,69 +13,104 @@ from skytide.spark.pipeline.faults import blamed_on
 from skytide.spark.pipeline.plan import OUR_SINKS, Pipeline, Target
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from skytide.spark.sinks import Sink
+ONLY_OURS = ("kafka", "feed")
+"""Sinks that Spark itself does not have, or not everywhere."""
 
 
 def start_stream(answer: DataFrame, pipeline: Pipeline) -> StreamingQuery:
-    """Begin to write a stream of answers; the query runs on by itself."""
+    """Begin to write a stream of changes; the query runs on by itself."""
+    from skytide.spark.streaming.write import trigger_options, write
+
     run, sink = pipeline.run, pipeline.sink
     if run.checkpoint is None:
         raise AssertionError("a stream without a checkpoint was refused")
     if sink.format in OUR_SINKS:
-        from skytide.spark import write
-
-        query: StreamingQuery = write(
-            answer,
-            _ours(pipeline, sink, "format"),
-            checkpoint=run.checkpoint,
-            trigger=run.trigger,
-            dead_letters=_side(pipeline, pipeline.dead_letters, "dead_letters"),
-            current=_side(pipeline, pipeline.current, "current"),
-            name=run.name,
-        )
-        return query
+        made = {key: _ours(pipeline, target, key) for key, target in _targets(pipeline).items()}
+        with blamed_on(pipeline.document, "run", "checkpoint"):
+            return write(
+                answer,
+                made["path"],
+                dead_letters=made.get("dead_letters"),
+                current=made.get("current"),
+                checkpoint=run.checkpoint,
+                trigger=run.trigger,
+                name=run.name,
+            )
     with blamed_on(pipeline.document, "sink", "format"):
         writer = answer.writeStream.format(sink.format).options(**sink.options).outputMode("append")
         writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
-        return writer.trigger(**trigger_of(run.trigger)).start(sink.path)
+        options = trigger_options(run.trigger)
+        return (writer.trigger(**options) if options else writer).start(sink.path)
 
 
 def write_rows(answer: DataFrame, pipeline: Pipeline) -> None:
-    """Write the answer of a batch job. A local folder that was not there before is removed again if it fails."""
-    sink = pipeline.sink
-    ours = sink.path is not None and is_local(sink.path) and not Path(sink.path).exists()
-    done = False
+    """Write the answer of a batch job, rows of any number in no particular order."""
+    with _whole_or_not_at_all([pipeline.sink]):
+        _spark_write(answer, pipeline.sink)
+
+
+def write_changes(answer: DataFrame, pipeline: Pipeline) -> dict[str, int]:
+    """Write the changes of a batch job, in their order, and what belongs to them; how many there were of each kind."""
+    import pyarrow.compute as pc
+
+    from skytide.spark.streaming.write import after, in_order
+
+    by = [field.name for field in answer.schema if field.metadata.get("skytide") == "by"]
+    rows = in_order(answer.toArrow(), by)
+    changed = pc.equal(rows.column("kind"), "change")
+    changes = rows.filter(changed).drop_columns(["kind"])
+    letters = rows.filter(pc.invert(changed)).drop_columns(["change"])
+    targets = _targets(pipeline)
+    tables = {"path": changes, "dead_letters": letters}
+    if "current" in targets:
+        tables["current"] = after(None, changes, by)
+    with _whole_or_not_at_all(list(targets.values())):
+        for key, target in targets.items():
+            if target.format in ONLY_OURS:
+                _ours(pipeline, target, key).write(0, tables[key])
+            else:
+                _spark_write(_frame(answer, tables[key]), target)
+    kinds = letters.column("kind").to_pylist()
+    return {"changes": changes.num_rows, "late": kinds.count("late"), "bad": kinds.count("bad")}
+
+
+def _targets(pipeline: Pipeline) -> dict[str, Target]:
+    """Where things go, by the key of `[sink]` that says so."""
+    found = {"path": pipeline.sink, "dead_letters": pipeline.dead_letters, "current": pipeline.current}
+    return {key: target for key, target in found.items() if target is not None}
+
+
+def _frame(answer: DataFrame, table: pa.Table) -> DataFrame:
+    """A table with the types of the answer's columns, in one piece so that its order stays."""
+    from pyspark.sql.types import StructType
+
+    schema = StructType([answer.schema[name] for name in table.column_names])
+    return answer.sparkSession.createDataFrame(table, schema).coalesce(1)
+
+
+def _spark_write(df: DataFrame, target: Target) -> None:
+    writer = df.write.format(target.format).mode(target.mode).options(**target.options)
+    writer.save(target.path) if target.path is not None else writer.save()
+
+
+@contextmanager
+def _whole_or_not_at_all(targets: list[Target]) -> Iterator[None]:
+    """Local folders that were not there before are removed again if something fails."""
+    paths = [Path(target.path) for target in targets if target.path is not None and is_local(target.path)]
+    new = [path for path in paths if not path.exists()]
     try:
-        writer = answer.write.format(sink.format).mode(sink.mode).options(**sink.options)
-        writer.save(sink.path) if sink.path is not None else writer.save()
-        done = True
-    finally:
-        if ours and not done and sink.path is not None:
-            shutil.rmtree(sink.path, ignore_errors=True)
+        yield
+    except BaseException:
+        for path in new:
+            shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
-def trigger_of(text: str | None) -> dict[str, Any]:
-    """A trigger of the file as Spark's.
-
-    >>> trigger_of("once"), trigger_of("1.5s"), trigger_of(None)
-    ({'availableNow': True}, {'processingTime': '1500 milliseconds'}, {'processingTime': '0 milliseconds'})
-    """
-    from skytide.model import duration_value
-
-    if text == "once":
-        return {"availableNow": True}
-    milliseconds = 0 if text is None else int(duration_value(text)) // 1_000_000
-    return {"processingTime": f"{milliseconds} milliseconds"}
-
-
-def _side(pipeline: Pipeline, target: Target | None, key: str) -> Sink | None:
-    return None if target is None else _ours(pipeline, target, key)
-
-
-def _ours(pipeline: Pipeline, target: Target, key: str) -> Sink:
+def _ours(pipeline: Pipeline, target: Target, key: str) -> Any:
     from skytide.spark.sinks import make_sink
 
     options = dict(target.options)

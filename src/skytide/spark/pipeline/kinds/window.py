@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skytide.errors import SkytideError
 from skytide.model import Window, duration_value
-from skytide.spark.pipeline.fields import LENGTH, TEXT, WHOLE, Field, Options, Refuse
+from skytide.spark.pipeline.fields import LENGTH, MOMENT, TEXT, WHOLE, Field, Options, Refuse
 from skytide.spark.pipeline.kinds import NULLS, PREFERENCE, Context, Kind, check_preference, preference_of
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def _check(options: Options, refuse: Refuse) -> None:
 
 
 def _build(df: DataFrame, options: Options, context: Context) -> DataFrame:
-    from skytide.spark import window
+    from skytide.spark.streaming.operator import window
 
-    keys = ("duration", "count", "lateness", "nulls", "emit")
+    keys = ("duration", "count", "lateness", "until", "nulls", "parts", "emit")
     given = {key: options[key] for key in keys if key in options}
-    changes: DataFrame = window(
+    return window(
         df,
         preference_of(options),
         time=options["time"],
@@ -40,7 +40,6 @@ def _build(df: DataFrame, options: Options, context: Context) -> DataFrame:
         checkpoint=context.checkpoint,
         **given,
     )
-    return changes
 
 
 KIND = Kind(
@@ -53,7 +52,9 @@ KIND = Kind(
         Field("duration", LENGTH, "how long a row lives", check=duration_value),
         Field("count", WHOLE, "a row lives until so many more have come", least=1),
         Field("lateness", LENGTH, "how far rows may come out of order", check=duration_value),
+        Field("until", MOMENT, "time runs on to this after the last row of a batch"),
         NULLS,
+        Field("parts", WHOLE, "how many shares the groups are put into, each with a state of its own", least=1),
         Field("emit", TEXT, "all changes, or one difference per micro-batch", choices=("changes", "net")),
     ),
     check=_check,
