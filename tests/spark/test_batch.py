@@ -6,7 +6,8 @@ import datetime
 import decimal
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,10 @@ import skytide as sk
 from skytide.errors import InputError, OptionError, PreferenceError
 from skytide.model import MissingPolicy
 from skytide.reference import batch as reference
-from skytide.spark import batch as operator
+from skytide.spark import batch_strong as strong
+from skytide.spark import batch_tasks as tasks
 from skytide.spark import plain_errors, skyline
+from skytide.spark.batch import part_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,11 +75,12 @@ def grid(count: int, columns: int, seed: int, values: int = 12) -> list[dict[str
     rows=st.lists(st.tuples(MISSING, MISSING, MISSING), max_size=40),
     cuts=st.lists(st.integers(0, 40), max_size=6),
     parts=st.integers(1, 5),
+    together=st.integers(1, 5),
     size=st.integers(1, 7),
     nulls=st.sampled_from(["drop", "worst"]),
 )
 def test_pruned_and_merged_in_any_parts_the_answer_is_the_oracles(
-    rows: list[tuple[float | None, ...]], cuts: list[int], parts: int, size: int, nulls: MissingPolicy
+    rows: list[tuple[float | None, ...]], cuts: list[int], parts: int, together: int, size: int, nulls: MissingPolicy
 ) -> None:
     preference = sk.Preference(minimize=["c0", "c1"], maximize=["c2"])
     schema = pa.schema([("c0", pa.float64()), ("c1", pa.float64()), ("c2", pa.float64()), ("id", pa.int64())])
@@ -86,30 +90,41 @@ def test_pruned_and_merged_in_any_parts_the_answer_is_the_oracles(
     spread: list[pa.RecordBatch] = []
     for start, stop in itertools.pairwise(bounds):
         batches = iter(table.slice(start, stop - start).to_batches(size))
-        survivors = operator.survivors_of(batches, preference, nulls)
+        survivors = tasks.survivors_of(batches, preference, nulls)
         assert (survivors is None) == (start == stop)
         if survivors is not None:
-            spread += operator.spread_rows(survivors, preference, nulls, parts)
+            spread += tasks.spread_rows(survivors, preference, nulls, range(7, 7 + parts))
     found: list[int] = []
-    for part in range(parts):
-        mine = (batch.filter(pc.equal(batch.column("part"), part)) for batch in spread)
-        for batch in operator.merge_part(mine, 3):
+    for first in range(7, 7 + parts, together):
+        several = pa.array(range(first, min(first + together, 7 + parts)), pa.int32())
+        mine = (batch.filter(pc.is_in(batch.column("part"), several)) for batch in spread)
+        for batch in tasks.merge_part(mine, 3):
             found += batch.column("id").to_pylist()
     assert sorted(found) == oracle(dicts, preference, nulls)
 
 
 def test_batches_are_compared_in_runs_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator, "PENDING_ROWS", 50)
-    monkeypatch.setattr(operator, "WITNESS_BYTES", 100)
+    monkeypatch.setattr(tasks, "PENDING_ROWS", 50)
+    monkeypatch.setattr(tasks, "WITNESS_BYTES", 100)
     rows = grid(400, 3, seed=4)
     preference = sk.Preference(minimize=["c0", "c1", "c2"])
     table = pa.Table.from_pylist(rows)
-    survivors = operator.survivors_of(iter(table.to_batches(30)), preference, "error")
+    survivors = tasks.survivors_of(iter(table.to_batches(30)), preference, "error")
     assert survivors is not None
     assert sorted(survivors.column("id").to_pylist()) == oracle(rows, preference)
     assert survivors.column("id").num_chunks == 1
-    pieces = list(operator.spread_rows(survivors, preference, "error", 2))
+    pieces = list(tasks.spread_rows(survivors, preference, "error", [0, 1]))
     assert sum(pc.any(batch.column("witness")).as_py() for batch in pieces) == -(-survivors.num_rows // 4)
+
+
+def test_a_claim_that_no_row_is_as_good_as_is_an_error() -> None:
+    preference = sk.Preference(minimize=["a", "b"])
+    survivors = pa.table({"a": [1.0, 3.0], "b": [3.0, 1.0]})
+    spread = list(tasks.spread_rows(survivors, preference, "error", [0]))
+    for kept in ([(1.0, 3.0)], [(2.0, 3.0), (3.0, 1.0)]):
+        assert sum(batch.num_rows for batch in tasks.merge_part(iter(spread), 2, kept)) == 2
+    with pytest.raises(InputError, match=r"the table changed between two readings.*stable=False"):
+        list(tasks.merge_part(iter(spread), 2, [(1.0, 3.0), (2.0, 2.0)]))
 
 
 # -- on Spark ----------------------------------------------------------------------------------------------------------
@@ -320,3 +335,119 @@ def test_it_is_a_step_of_a_larger_plan(frame: DataFrame, rows: list[dict[str, An
     best = frame.where("g <> 'a'").transform(lambda df: skyline(df, preference)).groupBy().sum("id")
     expected = oracle([row for row in rows if row["g"] != "a"], preference)
     assert best.collect()[0][0] == sum(expected)
+
+
+# -- parts and strong rows ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("parts", "partitions"), [(2, 2), (5, 5), (8, 200), (3, 7)])
+def test_spark_sends_parts_to_different_partitions(spark: SparkSession, parts: int, partitions: int) -> None:
+    names = part_names(parts, partitions)
+    frame = spark.createDataFrame([(name,) for name in names], "part int")
+    placed = frame.repartition(partitions, "part").selectExpr("spark_partition_id() AS place").collect()
+    assert len({row.place for row in placed}) == len(names) == parts
+
+
+@pytest.fixture
+def every_sample_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strong, "LEAST_SAMPLE", 1)
+    monkeypatch.setattr(strong, "LEAST_SHARE", 0.0)
+
+
+def ties(count: int, seed: int, odd: Sequence[float | None] = ()) -> list[dict[str, Any]]:
+    """Rows of which a few dominate most, with ties; some values are odd."""
+    random = np.random.default_rng(seed)
+    matrix = random.integers(0, 6, (count, 3)).astype(object)
+    for value in odd:
+        matrix[random.integers(0, count, 4), random.integers(0, 3, 4)] = value
+    return [
+        {**{f"c{k}": None if value is None else float(value) for k, value in enumerate(row)}, "id": number}
+        for number, row in enumerate(matrix)
+    ]
+
+
+@pytest.mark.parametrize("nulls", ["drop", "worst"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_filter_of_a_cached_table_changes_no_answer(
+    spark: SparkSession, every_sample_counts: None, seed: int, nulls: MissingPolicy
+) -> None:
+    rows = ties(300, seed, [None, math.nan, math.inf, -math.inf, -0.0, 1.797e308])
+    preference = sk.Preference(minimize=["c0", "c1"], maximize=["c2"])
+    cached = spark.createDataFrame(rows, "c0 double, c1 double, c2 float, id int").repartition(3).cache()
+    plain = cached.collect()  # Spark made floats of the last column
+    rows = [row.asDict() for row in plain]
+    inner, claims = strong.filtered(cached, preference, nulls)
+    assert claims
+    assert inner.count() < 250
+    assert ids(skyline(cached, preference, nulls=nulls)) == oracle(rows, preference, nulls)
+    assert ids(skyline(cached, preference, nulls=nulls, parts=3, carry=False)) == oracle(rows, preference, nulls)
+    cached.unpersist()
+
+
+def test_the_filter_knows_whole_numbers_dates_booleans_and_decimals(
+    spark: SparkSession, every_sample_counts: None
+) -> None:
+    frame = spark.sql("""
+        SELECT id, CAST(hash(id) % 7 AS DECIMAL(6,2)) / 4 AS a, date_add(date'2024-01-01', int(hash(id, 1) % 5)) AS b,
+               hash(id, 2) % 3 = 0 AS c, hash(id, 3) % 11 AS d, CAST(hash(id, 4) % 3 AS TINYINT) AS e
+        FROM range(400)
+    """).selectExpr("id", "CAST(a AS DECIMAL(8,3)) AS a", "b", "c", "d", "e")
+    preference = sk.Preference(minimize=["a", "b"], maximize=["c", "d", "e"])
+    _, claims = strong.filtered(frame, preference, "error")
+    assert claims
+    assert ids(skyline(frame, preference, stable=True)) == ids(skyline(frame, preference, stable=False))
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("double('NaN')", "the value is missing"),
+        ("double(NULL)", "the value is missing"),
+        ("9007199254740993", "is a whole number beyond"),
+    ],
+)
+def test_the_filter_hides_no_reason_to_complain(
+    spark: SparkSession, every_sample_counts: None, monkeypatch: pytest.MonkeyPatch, bad: str, reason: str
+) -> None:
+    monkeypatch.setattr(strong, "SAMPLE", 200)
+    frame = spark.sql(f"SELECT id % 9 AS a, IF(id = 900, {bad}, id % 7) AS b FROM range(0, 1000, 1, 1)")
+    preference = sk.Preference(minimize=["a", "b"])
+    _, claims = strong.filtered(frame, preference, "error")
+    assert claims
+    with pytest.raises(InputError, match=f"column 'b': .*{reason}"), plain_errors():
+        skyline(frame, preference, stable=True).collect()
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_table_that_changes_between_two_readings_gives_a_right_answer_or_an_error(
+    spark: SparkSession, every_sample_counts: None, tmp_path: Path, others: bool
+) -> None:
+    place = tmp_path / "there"
+    points = {0: (1.0, 1.0), **{k: (1.0 + k % 7, 1.0 + k % 5) for k in range(1, 90)}}
+    points |= {k: (9.0, 0.0) for k in range(90, 100) if others}
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            numbers = [k for k in batch.column(0).to_pylist() if k in points and (k or place.exists())]
+            yield pa.RecordBatch.from_pydict(
+                {"id": numbers, "a": [points[k][0] for k in numbers], "b": [points[k][1] for k in numbers]}
+            )
+
+    frame = spark.range(100).mapInArrow(read, "id long, a double, b double").selectExpr("id", "a", "b", "now() AS at")
+    preference = sk.Preference(minimize=["a", "b"])
+    place.write_text("")
+    read_once, looked_at = (
+        skyline(frame, preference),
+        skyline(frame.where("id % 35 <> 0 OR id = 0"), preference, stable=True),
+    )
+    last = list(range(90, 100)) if others else []
+    assert ids(looked_at) == [0, *last]
+    place.unlink()
+    assert ids(read_once) == [35, 70, *last]
+    with pytest.raises(InputError, match="the table changed between two readings"), plain_errors():
+        looked_at.collect()
+
+
+def test_without_carrying_the_source_must_be_stable(frame: DataFrame) -> None:
+    with pytest.raises(OptionError, match="'carry=False' reads the source twice"):
+        skyline(frame, sk.Preference(minimize=["c0"]), carry=False, stable=False)

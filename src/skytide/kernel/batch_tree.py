@@ -29,7 +29,7 @@ AHEAD = 64
 
 def empty_tree(capacity: int, guards: np.uint64) -> Codes:
     """A tree with room for so many rows. A free place holds the guards, which is at most no code. O(capacity)."""
-    room = np.empty(_levels(capacity)[3] + -(-capacity // _TOP) * _TOP + 8, dtype=np.uint64)
+    room = np.empty(levels(capacity)[3] + -(-capacity // _TOP) * _TOP + 8, dtype=np.uint64)
     # Sixteen codes are two cache lines, not three, when the array begins with a line.
     start = -(room.ctypes.data // 8) % 8
     tree = room[start : len(room) - 8 + start]
@@ -38,7 +38,7 @@ def empty_tree(capacity: int, guards: np.uint64) -> Codes:
 
 
 @njit(cache=True, forceinline=True, _nrt=False)
-def _levels(capacity: int) -> tuple[int, int, int, int]:
+def levels(capacity: int) -> tuple[int, int, int, int]:
     """Where the top nodes, the two levels below and the codes of the rows begin."""
     top = -(-capacity // _TOP)
     nodes2 = -(-top // LANES) * LANES
@@ -48,7 +48,7 @@ def _levels(capacity: int) -> tuple[int, int, int, int]:
 
 def row_codes(tree: Codes, capacity: int) -> Codes:
     """The codes of the rows, in the order in which they came."""
-    found: Codes = tree[_levels(capacity)[3] :]
+    found: Codes = tree[levels(capacity)[3] :]
     return found
 
 
@@ -57,7 +57,7 @@ def _leaf_verdict(
     tree: Codes, leaf: int, kept: Floats, values: Floats, row: int, guarded: int, guards: int, counts: Integers
 ) -> int:
     """1 when a row of the leaf that begins there dominates, -1 when one is equal, 0 otherwise."""
-    first = _levels(kept.shape[0])[3]
+    first = levels(kept.shape[0])[3]
     counts[SCREENS] += LANES
     found = codes_at_most(tree, first + leaf, guarded, guards)
     while found != 0:
@@ -73,7 +73,7 @@ def _leaf_verdict(
 def _find_leaf(tree: Codes, kept: Floats, values: Floats, row: int, guarded: int, guards: int, counts: Integers) -> int:
     """The leaf with a row that dominates, or -1. Where an equal row is in the tree, no other one dominates."""
     one = np.uint64(1)
-    nodes3, nodes2, nodes, _ = _levels(kept.shape[0])
+    nodes3, nodes2, nodes, _ = levels(kept.shape[0])
     for base in range(0, -(-counts[SIZE] // _TOP), LANES):
         found3 = codes_at_most(tree, nodes3 + base, guarded, guards)
         counts[SCREENS] += LANES
@@ -97,8 +97,8 @@ def _find_leaf(tree: Codes, kept: Floats, values: Floats, row: int, guarded: int
 
 
 @njit(cache=True, forceinline=True, _nrt=False)
-def _append(tree: Codes, capacity: int, place: int, code: int, guards: int, width: int) -> None:
-    nodes3, nodes2, nodes, codes = _levels(capacity)
+def append(tree: Codes, capacity: int, place: int, code: int, guards: int, width: int) -> None:
+    nodes3, nodes2, nodes, codes = levels(capacity)
     tree[codes + place] = code
     _widen(tree, nodes + place // LANES, code, guards, width)
     _widen(tree, nodes2 + place // LANES**2, code, guards, width)
@@ -159,7 +159,7 @@ def scan(
             last = places[at] = place
             for k in range(d):
                 kept[place, k] = batch[i, k]
-            _append(tree, kept.shape[0], place, code, guards, width)
+            append(tree, kept.shape[0], place, code, guards, width)
             counts[SIZE] = place + 1
         words[0] = words[size]
         for k in range(d):

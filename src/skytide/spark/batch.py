@@ -1,41 +1,35 @@
 """The exact skyline of a Spark DataFrame: pruned in parallel, merged in parallel, read once.
 
-First every task keeps the skyline of its own partition, a batch at a time. With `by` columns the survivors are then
-shuffled by group and the same is done again. Without them, every survivor goes to one of several parts, and its
-preference values, packed, to all of them as a witness: each part compares its own rows with all witnesses. So no task
-holds more than a share of the rows, and the source is evaluated once: a source that changes between two readings still
-gives the skyline of something that was there.
+First every task keeps the skyline of its own partition, a batch at a time (`batch_tasks`). With `by` columns the
+survivors are then shuffled by group and the same is done again. Without them, every survivor goes to one of several
+parts, and its preference values, packed, to all of them as a witness: each part asks which of its own rows any witness
+dominates, so that P parts do a share of the comparing each and no task holds more than a share of the rows. Where
+little is left to merge, Spark's adaptive execution lets one task do it all. The source is evaluated once: one that
+changes between two readings still gives the skyline of something that was there.
+
+Most of the time goes into handing rows to Python, not into comparing them. So where the source is stable (cached, or
+declared so) a few strong rows of it become a filter that Spark itself applies before (`batch_strong`). Elsewhere they
+are taken inside each task, from the rows at hand: the kernel begins every run of rows with such a pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from skytide.errors import InputError, OptionError, SkytideError
-from skytide.model import Booleans, Column, Floats, MissingPolicy, Preference, check_missing_policy
+from skytide.errors import OptionError
+from skytide.model import Column, MissingPolicy, Preference, check_missing_policy
+from skytide.spark.batch_tasks import Task
+from skytide.spark.columns import check_arrow, resolve
 from skytide.spark.faults import need_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-PENDING_ROWS = 1 << 15
-"""Rows wait until there are so many, or as many as candidates so far, before they are compared."""
-PENDING_BYTES = 64 << 20
-"""Or until they take so much memory."""
-BATCH_ROWS = 10_000
-"""Rows go back to Spark in batches of so many, which is also its own default."""
-WITNESS_BYTES = 1 << 20
-"""And witnesses in pieces of at most so much, so that no value is too large for a row of Spark's."""
 MOST_PARTS = 8
 """Into so many parts the merge goes at most, unless told otherwise: each of them reads all witnesses."""
 
@@ -47,15 +41,21 @@ def skyline(
     nulls: MissingPolicy = "error",
     parts: int | None = None,
     carry: bool = True,
+    stable: bool | None = None,
 ) -> DataFrame:
     """The rows of a DataFrame that no other row dominates, all columns kept, in no particular order.
 
-    The schema out is the schema in. Equal rows all stay. `by` columns make one skyline per group. Nothing runs before
-    an action does; a complaint about the data (a missing value under the policy `error`, say) comes with it, as one
-    clear line inside `skytide.spark.plain_errors()`. `parts` is how many tasks share the merge of a skyline without
-    groups. With `carry=False` only the preference and `by` columns pass through Python, and a join brings the others
-    back: faster for wide tables and right for columns that Arrow does not know, but the source is read twice and must
-    give the same rows both times. A task's memory is that of its candidates, and in the merge of all their values.
+    The schema out is the schema in. Equal rows all stay. `by` columns make one skyline per group. A complaint about the
+    data (a missing value under the policy `error`, say) comes with the action that runs it all, as one clear line
+    inside `skytide.spark.plain_errors()`. `parts` is how many tasks share the merge of a skyline without groups.
+
+    `stable` says that the source gives the same rows each time it is read, and is taken for granted where the
+    DataFrame is cached: then a look at its first rows, at once, yields a filter that spares most rows the way through
+    Python. If those rows are gone by the time of the action, that is an error, never a wrong answer. With `carry=False`
+    only the preference and `by` columns pass through Python, and a join brings the others back: faster for wide tables
+    and right for columns that Arrow does not know, but the source must be stable. Otherwise nothing runs before an
+    action does, and the source is read once. A task's memory is that of its candidates, and in the merge of all their
+    values.
 
     ```python
     best = skytide.spark.skyline(cars, Preference(minimize=["price"], maximize=["mpg"], by=["brand"]))
@@ -65,118 +65,65 @@ def skyline(
     check_missing_policy(nulls)
     if parts is not None and parts < 1:
         raise OptionError("is not a number of parts", value=parts, remedy="give 1 or more, or nothing")
+    if stable is False and not carry:
+        raise OptionError("reads the source twice, so it must be stable", value="carry=False", remedy="use carry=True")
     named = resolve(df, preference)
+    if stable is None:
+        stable = not carry or _is_cached(df)
     if carry:
-        return _skyline(df, named, nulls, parts)
+        return _skyline(df, named, nulls, parts, stable)
     keys = [*named.names, *named.by]
-    wanted = _skyline(df.select(*(df[_quoted(name)] for name in keys)), named, nulls, parts).distinct()
+    wanted = _skyline(df.select(*(df[_quoted(name)] for name in keys)), named, nulls, parts, stable).distinct()
     wanted = wanted.toDF(*(f"_skytide_{position}" for position in range(len(keys))))
     same = (df[_quoted(name)].eqNullSafe(wanted[f"_skytide_{position}"]) for position, name in enumerate(keys))
     return df.join(wanted, reduce(and_, same), "left_semi")
 
 
-def _skyline(df: DataFrame, preference: Preference, nulls: MissingPolicy, parts: int | None) -> DataFrame:
-    _check_arrow(df)
+def _skyline(df: DataFrame, preference: Preference, nulls: MissingPolicy, parts: int | None, stable: bool) -> DataFrame:
+    check_arrow(df)
     # Spark passes columns to a task by their names, which need not be unique, nor free of dots and marks.
     inner = df.toDF(*(f"c{position}" for position in range(len(df.columns))))
     labels = dict(zip(inner.columns, df.columns, strict=True))
     plain = {known: name for name, known in labels.items()}
     renamed = Preference(*([plain[str(name)] for name in role] for role in _roles(preference)))
-    task = _Task(renamed, nulls, labels)
     if preference.by:
+        task = Task(renamed, nulls, labels)
         pruned = inner.mapInArrow(task.pruner(), inner.schema)
         return pruned.repartition(*(str(name) for name in renamed.by)).mapInArrow(task.pruner(), df.schema)
+    claims: tuple[tuple[float, ...], ...] = ()
+    if stable:
+        from skytide.spark.batch_strong import filtered
+
+        inner, claims = filtered(inner, renamed, nulls)
+    task = Task(renamed, nulls, labels, claims)
     if parts is None:
-        parts = min(MOST_PARTS, int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or MOST_PARTS))
-    spread = inner.mapInArrow(task.spreader(parts), _spread_schema(inner))
-    return spread.repartitionById(parts, "part").mapInArrow(task.merger(), df.schema)
+        partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or MOST_PARTS)
+        names = part_names(min(MOST_PARTS, partitions), partitions)
+    else:
+        names = list(range(parts))
+    spread = inner.mapInArrow(task.spreader(names, _arrow_schema(inner)), _spread_schema(inner))
+    # Unlike a number of partitions, a column leaves Spark free to put small ones together.
+    shuffled = spread.repartition("part") if parts is None else spread.repartitionById(parts, "part")
+    return shuffled.mapInArrow(task.merger(), df.schema)
+
+
+def _is_cached(df: DataFrame) -> bool:
+    level = df.storageLevel
+    return bool(level.useMemory or level.useDisk or level.useOffHeap)
 
 
 def _roles(preference: Preference) -> tuple[Sequence[Column], ...]:
     return preference.minimize, preference.maximize, preference.by
 
 
-# -- what is asked for -------------------------------------------------------------------------------------------------
-
-
-def resolve(df: DataFrame, preference: Preference) -> Preference:
-    """The preference with column names for positions; an error where a column is missing or cannot be compared."""
-    if df.isStreaming:
-        raise InputError("a stream has no last row, so it has no skyline", remedy="use a window over the stream")
-    return Preference(
-        minimize=[_compared(df, name) for name in preference.minimize],
-        maximize=[_compared(df, name) for name in preference.maximize],
-        by=[_grouping(df, name) for name in preference.by],
-    )
-
-
-def _compared(df: DataFrame, name: Column) -> str:
-    from pyspark.sql import types
-
-    found, kind = _column(df, name)
-    numbers = (
-        types.NumericType,
-        types.BooleanType,
-        types.DateType,
-        types.TimestampType,
-        types.TimestampNTZType,
-        types.TimeType,
-        types.DayTimeIntervalType,
-        types.NullType,
-    )
-    if not isinstance(kind, numbers):
-        raise InputError(
-            f"the column holds {kind.simpleString()}, not numbers", column=name, remedy="convert it or leave it out"
-        )
-    return found
-
-
-def _grouping(df: DataFrame, name: Column) -> str:
-    from pyspark.sql import types
-
-    found, kind = _column(df, name)
-    if isinstance(kind, types.StringType) and not kind.isUTF8BinaryCollation():
-        raise InputError(
-            f"groups are told apart by their exact text, and the column is {kind.simpleString()}",
-            column=name,
-            remedy="group by lower(...) or another column that is equal where the groups are",
-        )
-    if not isinstance(kind, types.AtomicType | types.NullType) or isinstance(kind, types.VariantType):
-        raise InputError(
-            f"rows cannot be grouped by {kind.simpleString()}", column=name, remedy="group by plain columns"
-        )
-    return found
-
-
-def _column(df: DataFrame, name: Column) -> tuple[str, Any]:
-    names = df.columns
-    if isinstance(name, int) and 0 <= name < len(names):
-        name = names[name]
-    found = [position for position, known in enumerate(names) if known == name]
-    if not found:
-        known = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        raise InputError("there is no such column", column=name, remedy=f"choose one of: {known}")
-    if len(found) > 1:
-        raise InputError("there are several columns of this name", column=name, remedy="rename them")
-    return names[found[0]], df.schema[found[0]].dataType
-
-
-def _check_arrow(df: DataFrame) -> None:
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    for field in df.schema:
-        try:
-            to_arrow_type(field.dataType, timezone="UTC")
-        except TypeError:
-            raise InputError(
-                f"the column holds {field.dataType.simpleString()}, which does not pass through Python",
-                column=field.name,
-                remedy="leave it out, or use carry=False",
-            ) from None
-
-
 def _quoted(name: Column) -> str:
     return "`" + str(name).replace("`", "``") + "`"
+
+
+def _arrow_schema(df: DataFrame) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(df.schema, timezone="UTC")
 
 
 def _spread_schema(df: DataFrame) -> Any:
@@ -192,156 +139,41 @@ def _spread_schema(df: DataFrame) -> Any:
     )
 
 
-# -- in the tasks ------------------------------------------------------------------------------------------------------
+# -- parts that a shuffle by hash tells apart --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What goes to the workers; `labels` are the names by which the user knows the columns."""
+def part_names(parts: int, partitions: int) -> list[int]:
+    """So many numbers that a shuffle by hash sends to different ones of so many partitions.
 
-    preference: Preference
-    nulls: MissingPolicy
-    labels: dict[str, str]
+    Where Spark hashed otherwise, parts would share a task and nothing else would change.
 
-    def survivors(self, batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
-        try:
-            return survivors_of(batches, self.preference, self.nulls)
-        except SkytideError as problem:
-            problem.row = None  # rows of a DataFrame have no numbers; this one would be counted within a run
-            problem.column = self.labels.get(str(problem.column), problem.column)
-            raise
-
-    def pruner(self) -> Mapper:
-        def prune(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            survivors = self.survivors(batches)
-            if survivors is not None:
-                yield from survivors.to_batches(BATCH_ROWS)
-
-        return prune
-
-    def spreader(self, parts: int) -> Mapper:
-        def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            survivors = self.survivors(batches)
-            if survivors is not None:
-                yield from spread_rows(survivors, self.preference, self.nulls, parts)
-
-        return spread
-
-    def merger(self) -> Mapper:
-        dimensions = self.preference.dimensions
-
-        def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield from merge_part(batches, dimensions)
-
-        return merge
-
-
-def survivors_of(batches: Iterator[pa.RecordBatch], preference: Preference, nulls: MissingPolicy) -> pa.Table | None:
-    """The skyline of the rows of one partition, or None where it has no rows.
-
-    Batches wait until there are as many rows as candidates so far, so that all comparisons together cost about what the
-    last one does.
+    >>> [murmur(name) % 4 for name in part_names(3, 4)]
+    [0, 1, 2]
     """
-    candidates: pa.Table | None = None
-    pending: list[pa.Table] = []
-    rows = size = 0
-    for batch in batches:
-        pending.append(pa.Table.from_batches([batch]))
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= max(PENDING_ROWS, 0 if candidates is None else candidates.num_rows) or size >= PENDING_BYTES:
-            candidates = _together(candidates, pending, preference, nulls)
-            pending, rows, size = [], 0, 0
-    return _together(candidates, pending, preference, nulls) if pending else candidates
+    names: dict[int, int] = {}
+    number = 0
+    while len(names) < min(parts, partitions):
+        place = murmur(number) % partitions
+        if place < parts:
+            names.setdefault(place, number)
+        number += 1
+    return [names[place] for place in sorted(names)]
 
 
-def _together(
-    candidates: pa.Table | None, pending: list[pa.Table], preference: Preference, nulls: MissingPolicy
-) -> pa.Table:
-    tables = pending if candidates is None else [candidates, *pending]
-    # Few rows of each batch are left: without combining, a long run would end as very many tiny pieces.
-    return _best(pa.concat_tables(tables), preference, nulls).combine_chunks()
+def murmur(number: int, seed: int = 42) -> int:
+    """Spark's hash of an INT column: 32-bit Murmur3 of its four bytes, as a signed number.
+
+    >>> murmur(1)
+    -559580957
+    """
+    mixed = _rotate(number * 0xCC9E2D51, 15) * 0x1B873593
+    mixed = _rotate(seed ^ (mixed & 0xFFFFFFFF), 13) * 5 + 0xE6546B64
+    mixed = (mixed & 0xFFFFFFFF) ^ 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        mixed = ((mixed ^ (mixed >> shift)) * factor) & 0xFFFFFFFF
+    return mixed - (1 << 32) if mixed >> 31 else mixed
 
 
-def _best(table: pa.Table, preference: Preference, nulls: MissingPolicy) -> pa.Table:
-    from skytide.batch import skyline
-
-    mask = skyline(table, preference, nulls=nulls, threads=1)
-    return table if mask.all() else table.filter(pa.array(mask))
-
-
-def spread_rows(
-    survivors: pa.Table, preference: Preference, nulls: MissingPolicy, parts: int
-) -> Iterator[pa.RecordBatch]:
-    """One copy of the survivors' values for every part, and each survivor with its values for one part."""
-    from skytide.tables import oriented
-
-    if not survivors.num_rows:
-        return
-    values = oriented(survivors, preference, nulls).values
-    kind = pa.struct(list(survivors.schema))
-    step = max(1, WITNESS_BYTES // (8 * values.shape[1]))
-    for start in range(0, len(values), step):
-        piece = values[start : start + step].tobytes()
-        copies = pa.array([piece] * parts, pa.binary())
-        yield _spread_batch(np.arange(parts), True, copies, pa.nulls(parts, kind))
-    start = 0
-    for batch in survivors.to_batches(BATCH_ROWS):
-        stop = start + batch.num_rows
-        rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-        yield _spread_batch(np.arange(start, stop) % parts, False, _bytes_of_rows(values[start:stop]), rows)
-        start = stop
-
-
-def _bytes_of_rows(values: Floats) -> pa.Array:
-    """Each row of a matrix as the bytes of its numbers, without a Python object per row."""
-    width = values.shape[1] * 8
-    offsets = np.arange(len(values) + 1, dtype=np.int32) * width
-    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(np.ascontiguousarray(values).tobytes())]
-    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
-
-
-def _spread_batch(shares: Any, witness: bool, keys: pa.Array, rows: pa.Array) -> pa.RecordBatch:
-    columns = [pa.array(shares, pa.int32()), pa.array(np.full(len(shares), witness)), keys, rows]
-    return pa.RecordBatch.from_arrays(columns, ["part", "witness", "values", "row"])
-
-
-def merge_part(batches: Iterator[pa.RecordBatch], dimensions: int) -> Iterator[pa.RecordBatch]:
-    """The rows of one part that none of the witnesses dominates."""
-    witnesses: list[Floats] = []
-    own: list[pa.RecordBatch] = []
-    for batch in batches:
-        is_witness = batch.column("witness")
-        witnesses.append(_matrix(batch.column("values").filter(is_witness), dimensions))
-        rows = batch.filter(pc.invert(is_witness))
-        if rows.num_rows:
-            own.append(rows)
-    if not own:
-        return
-    inside = undominated(np.concatenate([_matrix(rows.column("values"), dimensions) for rows in own]), witnesses)
-    start = 0
-    for rows in own:
-        stop = start + rows.num_rows
-        kept = rows.column("row").filter(pa.array(inside[start:stop]))
-        start = stop
-        if len(kept):
-            fields = [kept.type.field(position) for position in range(kept.type.num_fields)]
-            yield pa.RecordBatch.from_arrays(kept.flatten(), schema=pa.schema(fields))
-
-
-def _matrix(packed: pa.Array, dimensions: int) -> Floats:
-    """The numbers of packed values, of one row or many rows each, without a Python object per value."""
-    packed = packed.cast(pa.large_binary())
-    _, offsets, data = packed.buffers()
-    if not len(packed) or data is None:
-        return np.empty((0, dimensions))
-    bounds = np.frombuffer(offsets, dtype=np.int64)[packed.offset : packed.offset + len(packed) + 1]
-    return np.frombuffer(data[bounds[0] : bounds[-1]], dtype=np.float64).reshape(-1, dimensions)
-
-
-def undominated(values: Floats, witnesses: list[Floats]) -> Booleans:
-    """Which rows none of the witnesses dominates; the rows themselves are among the witnesses."""
-    from skytide.kernel.batch import skyline_mask
-
-    inside: Booleans = skyline_mask(np.concatenate([values, *witnesses]), threads=1)[: len(values)]
-    return inside
+def _rotate(word: int, bits: int) -> int:
+    word &= 0xFFFFFFFF
+    return ((word << bits) | (word >> (32 - bits))) & 0xFFFFFFFF

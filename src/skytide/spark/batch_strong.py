@@ -1,0 +1,104 @@
+"""A few strong rows of a DataFrame as a filter that Spark applies by itself, before a row goes to Python.
+
+The kernel's own pass with strong rows (`kernel.batch_filter`) costs nothing to speak of; what costs is the way of every
+row from the JVM to Python. A filter of comparisons with constants is compiled into the scan and drops most rows there.
+It is right only while the strong rows are among those that are scanned later. So it is used for stable sources, and
+every strong row is also a claim that the merge checks: some row is at least as good. A claim that fails is an error.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+from skytide.errors import SkytideError
+from skytide.model import MissingPolicy, Preference
+from skytide.tables import EXACT, oriented
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+SAMPLE = 20_000
+"""So many of the first rows are looked at."""
+LEAST_SAMPLE = 1_000
+"""A table with fewer rows is small enough as it is."""
+CANDIDATES = 64
+COMPARISONS = 96
+"""At most so many comparisons for a row, over all strong rows and columns; the compiled filter stays small."""
+LEAST_GAIN = 0.01
+LEAST_SHARE = 0.25
+"""Each strong row drops at least this share of what those before it leave, and all together at least that share."""
+_DECIMAL_DIGITS = 15
+"""Decimals of so many digits are exact in float64."""
+
+Claims = tuple[tuple[float, ...], ...]
+
+
+def filtered(df: DataFrame, preference: Preference, nulls: MissingPolicy) -> tuple[DataFrame, Claims]:
+    """The rows that a few strong ones of the first rows do not dominate, and the oriented values of the strong ones.
+
+    Runs a small job. The DataFrame comes back as it was, without claims, where a filter would not pay: columns of types
+    that are not always exact in float64, few rows, or a sample that shows no strong ones. A row with a value that the
+    tasks will complain about passes the filter.
+    """
+    import pyarrow as pa
+
+    names = [str(name) for name in preference.names]
+    kinds = {field.name: field.dataType for field in df.schema}
+    if not all(_is_exact(kinds[name]) for name in names):
+        return df, ()
+    sample = df.select(*names).limit(SAMPLE).toArrow()
+    try:
+        found = oriented(sample, preference, "drop")
+    except SkytideError:
+        return df, ()  # the tasks say the same, with the names that the user knows
+    if len(found.values) < LEAST_SAMPLE:
+        return df, ()
+    from skytide.kernel.batch_filter import choose_strong
+
+    most = max(1, COMPARISONS // len(names))
+    chosen, share, _ = choose_strong(found.values, CANDIDATES, most, LEAST_GAIN)
+    if not len(chosen) or share < LEAST_SHARE:
+        return df, ()
+    strong = sample.take(pa.array(chosen if found.rows is None else found.rows[chosen]))
+    claims = oriented(strong, preference, nulls).values
+    return df.where(_survives(preference, kinds, strong.to_pylist())), tuple(map(tuple, claims.tolist()))
+
+
+def _is_exact(kind: Any) -> bool:
+    from pyspark.sql import types
+
+    plain = (types.FloatType, types.DoubleType, types.IntegralType, types.BooleanType, types.DateType)
+    return isinstance(kind, plain) or (isinstance(kind, types.DecimalType) and kind.precision <= _DECIMAL_DIGITS)
+
+
+def _survives(preference: Preference, kinds: dict[str, Any], strong: list[dict[str, Any]]) -> Column:
+    from pyspark.sql import functions
+
+    dropped = reduce(or_, (_dominated(preference, row) for row in strong)) & _is_sound(preference, kinds)
+    # NULL where a value is missing, and no row is dropped for that.
+    return ~functions.coalesce(dropped, functions.lit(False))
+
+
+def _dominated(preference: Preference, strong: dict[str, Any]) -> Column:
+    from pyspark.sql import functions
+
+    columns = {str(name): functions.col(str(name)) for name in preference.names}
+    values = {name: functions.lit(strong[name]) for name in columns}
+    behind = [columns[str(name)] >= values[str(name)] for name in preference.minimize]
+    behind += [columns[str(name)] <= values[str(name)] for name in preference.maximize]
+    return reduce(and_, behind) & ~reduce(and_, (columns[name] == values[name] for name in columns))
+
+
+def _is_sound(preference: Preference, kinds: dict[str, Any]) -> Column:
+    """Whether no value of a row is a reason to complain."""
+    from pyspark.sql import functions, types
+
+    sound = functions.lit(True)
+    for name in map(str, preference.names):
+        if isinstance(kinds[name], types.FloatType | types.DoubleType):
+            sound &= ~functions.isnan(name)
+        elif isinstance(kinds[name], types.LongType):
+            sound &= functions.col(name).between(-EXACT, EXACT)
+    return sound

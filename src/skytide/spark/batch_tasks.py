@@ -1,0 +1,229 @@
+"""What the tasks of a Spark skyline do with Arrow batches: prune a partition, spread what is left, merge a part.
+
+Nothing here needs pyspark: the functions take and give Arrow data, and tests call them without a JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skytide.errors import InputError, SkytideError
+from skytide.model import Booleans, Floats, MissingPolicy, Preference
+
+Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+PENDING_ROWS = 1 << 15
+"""Rows wait until there are so many, or as many as candidates so far, before they are compared."""
+PENDING_BYTES = 64 << 20
+"""Or until they take so much memory."""
+BATCH_ROWS = 10_000
+"""Rows go back to Spark in batches of so many, which is also its own default."""
+WITNESS_BYTES = 1 << 20
+"""And witnesses in pieces of at most so much, so that no value is too large for a row of Spark's."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What goes to the workers; `labels` are the names by which the user knows the columns.
+
+    `claims` are values that rows had at an earlier reading of the source, as good as which some row must still be.
+    """
+
+    preference: Preference
+    nulls: MissingPolicy
+    labels: dict[str, str]
+    claims: tuple[tuple[float, ...], ...] = ()
+
+    def survivors(self, batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+        """The skyline of one partition; a complaint names the column as the user knows it."""
+        try:
+            return survivors_of(batches, self.preference, self.nulls)
+        except SkytideError as problem:
+            problem.row = None  # rows of a DataFrame have no numbers; this one would be counted within a run
+            problem.column = self.labels.get(str(problem.column), problem.column)
+            raise
+
+    def pruner(self) -> Mapper:
+        """For mapInArrow: the skyline of a partition, or of each of its groups."""
+
+        def prune(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            survivors = self.survivors(batches)
+            if survivors is not None:
+                yield from survivors.to_batches(BATCH_ROWS)
+
+        return prune
+
+    def spreader(self, parts: Sequence[int], schema: pa.Schema) -> Mapper:
+        """For mapInArrow: the skyline of a partition of this schema, spread over parts of these names."""
+
+        def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            survivors = self.survivors(batches)
+            if self.claims:  # the merge must be called also where no row is left
+                yield no_witness(parts[0], schema)
+            if survivors is not None:
+                yield from spread_rows(survivors, self.preference, self.nulls, parts)
+
+        return spread
+
+    def merger(self) -> Mapper:
+        """For mapInArrow: the rows of one part, or of several, that are in the skyline of all."""
+
+        def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from merge_part(batches, self.preference.dimensions, self.claims)
+
+        return merge
+
+
+# -- prune -------------------------------------------------------------------------------------------------------------
+
+
+def survivors_of(batches: Iterator[pa.RecordBatch], preference: Preference, nulls: MissingPolicy) -> pa.Table | None:
+    """The skyline of the rows of one partition, or None where it has no rows.
+
+    Batches wait until there are as many rows as candidates so far, so that all comparisons together cost about what the
+    last one does.
+    """
+    candidates: pa.Table | None = None
+    pending: list[pa.Table] = []
+    rows = size = 0
+    for batch in batches:
+        pending.append(pa.Table.from_batches([batch]))
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= max(PENDING_ROWS, 0 if candidates is None else candidates.num_rows) or size >= PENDING_BYTES:
+            candidates = _together(candidates, pending, preference, nulls)
+            pending, rows, size = [], 0, 0
+    return _together(candidates, pending, preference, nulls) if pending else candidates
+
+
+def _together(
+    candidates: pa.Table | None, pending: list[pa.Table], preference: Preference, nulls: MissingPolicy
+) -> pa.Table:
+    tables = pending if candidates is None else [candidates, *pending]
+    # Few rows of each batch are left: without combining, a long run would end as very many tiny pieces.
+    return _best(pa.concat_tables(tables), preference, nulls).combine_chunks()
+
+
+def _best(table: pa.Table, preference: Preference, nulls: MissingPolicy) -> pa.Table:
+    from skytide.batch import skyline
+
+    mask = skyline(table, preference, nulls=nulls, threads=1)
+    return table if mask.all() else table.filter(pa.array(mask))
+
+
+# -- spread ------------------------------------------------------------------------------------------------------------
+
+
+def spread_rows(
+    survivors: pa.Table, preference: Preference, nulls: MissingPolicy, parts: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """One copy of the survivors' values for every part, and each survivor with its values for one part."""
+    from skytide.tables import oriented
+
+    if not survivors.num_rows:
+        return
+    values = oriented(survivors, preference, nulls).values
+    kind = pa.struct(list(survivors.schema))
+    step = max(1, WITNESS_BYTES // (8 * values.shape[1]))
+    names = np.array(parts, dtype=np.int32)
+    for start in range(0, len(values), step):
+        piece = values[start : start + step].tobytes()
+        copies = pa.array([piece] * len(parts), pa.binary())
+        yield _spread_batch(names, True, copies, pa.nulls(len(parts), kind))
+    start = 0
+    for batch in survivors.to_batches(BATCH_ROWS):
+        stop = start + batch.num_rows
+        rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+        shares = names[np.arange(start, stop) % len(parts)]
+        yield _spread_batch(shares, False, _bytes_of_rows(values[start:stop]), rows)
+        start = stop
+
+
+def no_witness(part: int, schema: pa.Schema) -> pa.RecordBatch:
+    """A message to one part that says nothing but that there is a partition."""
+    return _spread_batch(np.array([part]), True, pa.array([b""], pa.binary()), pa.nulls(1, pa.struct(list(schema))))
+
+
+def _bytes_of_rows(values: Floats) -> pa.Array:
+    """Each row of a matrix as the bytes of its numbers, without a Python object per row."""
+    width = values.shape[1] * 8
+    offsets = np.arange(len(values) + 1, dtype=np.int32) * width
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(np.ascontiguousarray(values).tobytes())]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+
+
+def _spread_batch(shares: Any, witness: bool, keys: pa.Array, rows: pa.Array) -> pa.RecordBatch:
+    columns = [pa.array(shares, pa.int32()), pa.array(np.full(len(shares), witness)), keys, rows]
+    return pa.RecordBatch.from_arrays(columns, ["part", "witness", "values", "row"])
+
+
+# -- merge -------------------------------------------------------------------------------------------------------------
+
+
+def merge_part(
+    batches: Iterator[pa.RecordBatch], dimensions: int, claims: Sequence[Sequence[float]] = ()
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one part, or of several parts in one task, that none of the witnesses dominates."""
+    witnesses: list[Floats] = []
+    own: list[pa.RecordBatch] = []
+    copy: int | None = None
+    for batch in batches:
+        is_witness = batch.column("witness")
+        parts = batch.column("part")
+        if copy is None and pc.any(is_witness).as_py():
+            copy = pc.min(parts.filter(is_witness)).as_py()
+        if copy is not None:  # several parts brought as many copies
+            mine = pc.and_(is_witness, pc.equal(parts, copy))
+            witnesses.append(_matrix(batch.column("values").filter(mine), dimensions))
+        rows = batch.filter(pc.invert(is_witness))
+        if rows.num_rows:
+            own.append(rows)
+    known = np.concatenate([np.empty((0, dimensions)), *witnesses])
+    if copy is not None:
+        _check_claims(known, claims)
+    if not own:
+        return
+    inside = undominated(np.concatenate([_matrix(rows.column("values"), dimensions) for rows in own]), known)
+    start = 0
+    for rows in own:
+        stop = start + rows.num_rows
+        kept = rows.column("row").filter(pa.array(inside[start:stop]))
+        start = stop
+        if len(kept):
+            fields = [kept.type.field(position) for position in range(kept.type.num_fields)]
+            yield pa.RecordBatch.from_arrays(kept.flatten(), schema=pa.schema(fields))
+
+
+def _matrix(packed: pa.Array, dimensions: int) -> Floats:
+    """The numbers of packed values, of one row or many rows each, without a Python object per value."""
+    packed = packed.cast(pa.large_binary())
+    _, offsets, data = packed.buffers()
+    if not len(packed) or data is None:
+        return np.empty((0, dimensions))
+    bounds = np.frombuffer(offsets, dtype=np.int64)[packed.offset : packed.offset + len(packed) + 1]
+    return np.frombuffer(data[bounds[0] : bounds[-1]], dtype=np.float64).reshape(-1, dimensions)
+
+
+def _check_claims(witnesses: Floats, claims: Sequence[Sequence[float]]) -> None:
+    for claim in claims:
+        if not (witnesses <= np.array(claim)).all(axis=1).any():
+            raise InputError(
+                "the table changed between two readings: a strong row of the first is gone",
+                remedy="cache the table, or use stable=False",
+            )
+
+
+def undominated(values: Floats, witnesses: Floats) -> Booleans:
+    """Which rows none of the witnesses dominates; the rows themselves are among the witnesses."""
+    from skytide.kernel.batch import skyline_mask
+    from skytide.kernel.witness import dominated_by
+
+    if len(values) == len(witnesses):  # all rows are here: what is dominated need not be asked
+        return skyline_mask(values, threads=1)
+    return ~dominated_by(values, witnesses)
