@@ -9,6 +9,8 @@ import pytest
 from skytide.errors import InputError, OptionError
 from skytide.spark.pipeline import Pipeline, PipelineError
 from skytide.spark.pipeline.kinds import kinds
+from skytide.spark.pipeline.plan import OUR_SINKS
+from skytide.spark.sinks import SINKS
 from tests.spark.pipeline.files import BATCH, STREAM, complaint, pipeline_file
 
 
@@ -25,10 +27,7 @@ def test_relative_paths_are_relative_to_the_file_and_addresses_stay(
     assert pipeline.sink.path == str(tmp_path / "out")
     assert pipeline.run.checkpoint == str(tmp_path / "checkpoint")
     assert pipeline.dead_letters is not None and pipeline.dead_letters.path == str(tmp_path / "dead")
-    assert pipeline.current is not None and (pipeline.current.format, pipeline.current.path) == (
-        "parquet",
-        str(tmp_path / "now"),
-    )
+    assert pipeline.current is not None and pipeline.current.path == str(tmp_path / "now")
     far = load(tmp_path, BATCH.replace('"in"', '"s3a://bucket/in"').replace('"out"', '"/else/where"'))
     assert (far.source.paths, far.sink.path) == (("s3a://bucket/in",), "/else/where")
 
@@ -66,7 +65,7 @@ def test_one_text_stands_for_an_array_of_one(tmp_path: Path) -> None:
 
 
 NO_KEY = "there is no such key of the kind skyline; use one of: kind, min, max, by, nulls, parts"
-OURS = "use one of: parquet, console, kafka, feed"
+OURS = "use one of: parquet, csv, jsonl, console, kafka, feed"
 NO_TRIGGER = 'is not a trigger; give "once", or an interval such as "5s" or "1m"'
 NO_DURATION = "is not a duration; write a number, or text like 90s, 15m, 2h, 1d"
 COLUMNS = 'min = ["a", "b"]'
@@ -301,12 +300,20 @@ def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
             "[sink] current",
             "'dead' is also the place of [sink] dead_letters; choose another place",
         ),
+        (NOW, "{}", 18, "[sink] current.path", "the key is missing; expected: where the results go"),
         (
             NOW,
-            '{ format = "delta", path = "now" }',
-            18,
-            "[sink] current.format",
-            f"'delta' is not allowed here; {OURS}",
+            '"now"\noptions.paht = "x"',
+            19,
+            "[sink] options",
+            "'paht' is not an option of the sink parquet; the options are: path",
+        ),
+        (
+            'format = "parquet"\npath = "out"',
+            'format = "kafka"\noptions.topic = "t"',
+            16,
+            "[sink] options",
+            "the option servers of the sink kafka is missing; give it",
         ),
         (
             'format = "parquet"',
@@ -385,6 +392,10 @@ def test_places_on_other_machines_are_not_looked_for_here(tmp_path: Path) -> Non
     Pipeline.load(path, remote="sc://there")
     with pytest.raises(PipelineError, match="does not exist"):
         Pipeline.load(path)
+
+
+def test_the_sinks_of_change_streams_are_all_there_are() -> None:
+    assert {*OUR_SINKS, "current"} == set(SINKS)
 
 
 def test_each_kind_says_what_it_is_for_and_takes_a_preference() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import skytide as sk
-from skytide.errors import SkytideError
+from skytide.errors import SkytideError, StateError
 from skytide.spark.pipeline import Pipeline, PipelineError, RunFailedError, run
+from skytide.spark.sinks import CurrentTable
 from tests.spark.pipeline.files import BATCH, STREAM, pipeline_file
 
 if TYPE_CHECKING:
@@ -166,6 +168,12 @@ def expected_changes(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     return [(str(one.time)[:19].replace(" ", "T"), one.change, one.id) for one in found]
 
 
+def present(folder: Path) -> set[str]:
+    """The ids of the answer after the last micro-batch."""
+    now = CurrentTable(str(folder / "now")).read()
+    return set() if now is None else set(now[1].column("id").to_pylist())
+
+
 def test_a_window_over_a_batch_writes_the_changes_in_order_and_the_present_answer(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -179,7 +187,7 @@ def test_a_window_over_a_batch_writes_the_changes_in_order_and_the_present_answe
     alive: set[str] = set()
     for _, change, name in found:
         (alive.add if change == "+" else alive.remove)(name)
-    assert {row["id"] for row in pq.read_table(tmp_path / "now").to_pylist()} == alive
+    assert present(tmp_path) == alive
     assert said[0].startswith(f"61 rows in, {len(found)} changes, 0 late, 1 bad in ")
 
 
@@ -198,3 +206,37 @@ def test_a_stream_goes_to_any_sink_of_sparks_and_reports_each_micro_batch(spark:
     assert [line.split(":")[0] for line in batches] == [f"batch {number}" for number in range(len(batches))]
     assert batches[0].startswith("batch 0: 20 rows in, ") and " pruned, " in batches[0] and " behind, " in batches[0]
     assert "60 rows in " in said[-1] and f"{len(found)} changes, 0 late, 0 bad; changes: " in said[-1]
+
+
+def test_a_stream_to_our_own_sinks_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
+    rows = flights(tmp_path)
+    late = tmp_path / "in" / "2.json"
+    later = late.read_text()
+    late.unlink()
+    done(tmp_path, STREAM)
+    late.write_text(later + '{"ts": "2026-01-01T01:00:00Z", "id": "late", "a": 0.0, "b": 1.0, "g": "p"}\n')
+    said = done(tmp_path, STREAM)
+    last = rows[-1]["ts"][:19]
+    found = [(row["time"].isoformat()[:19], row["change"], row["id"]) for row in results(tmp_path)]
+    expected = [one for one in expected_changes(rows) if one[0] < last]
+    assert sorted(found) == sorted(expected)
+    dead = pq.read_table(tmp_path / "dead").to_pylist()
+    assert [(row["kind"], row["id"]) for row in dead] == [("late", "late")]
+    alive: set[str] = set()
+    for _, change, name in expected:
+        (alive.add if change == "+" else alive.remove)(name)
+    assert present(tmp_path) == alive
+    assert ", 1 late, 0 bad; changes: " in said[-1]
+
+
+def test_another_query_over_the_same_checkpoint_is_refused_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    flights(tmp_path)
+    done(tmp_path, STREAM)
+    (tmp_path / "in" / "more.json").write_text(
+        '{"ts": "2026-01-02T01:00:00Z", "id": "x", "a": 0.0, "b": 1.0, "g": "p"}\n'
+    )
+    with pytest.raises(StateError, match="duration"):
+        done(tmp_path, STREAM.replace('"2h"', '"3h"'))
+    shutil.rmtree(tmp_path / "checkpoint")
+    line = refused(tmp_path, STREAM)
+    assert line.startswith("pipeline.toml, line 21: [run] checkpoint: the sink holds micro-batch ")

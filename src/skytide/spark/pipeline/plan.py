@@ -6,6 +6,7 @@ import difflib
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from skytide.errors import OptionError, SkytideError
 from skytide.model import duration_value
@@ -17,9 +18,9 @@ from skytide.spark.pipeline.places import Path as Way
 from skytide.spark.pipeline.schema import column_names
 
 TABLES = ("source", "prepare", "query", "sink", "run", "spark")
-FILE_FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "xml", "binaryFile", "delta")
+FILE_FORMATS = ("parquet", "csv", "json", "jsonl", "orc", "text", "avro", "xml", "binaryFile", "delta")
 """Formats that lie at a path."""
-OUR_SINKS = ("parquet", "console", "kafka", "feed")
+OUR_SINKS = ("parquet", "csv", "jsonl", "console", "kafka", "feed")
 """Formats of change streams that we write ourselves, exactly once or so that readers can tell; others are Spark's."""
 ONCE = "once"
 _GLOB = re.compile(r"[*?\[{]")
@@ -54,7 +55,7 @@ PREPARE = (
     Field("select", forms.TEXTS, "the columns or expressions that stay"),
 )
 SINK = (
-    Field("format", forms.TEXT, "parquet, console, kafka, feed, or any format of Spark's", required=True),
+    Field("format", forms.TEXT, "parquet, csv, jsonl, console, kafka, feed, or any format of Spark's", required=True),
     Field("path", forms.TEXT, "where the results go"),
     Field(
         "mode",
@@ -64,9 +65,10 @@ SINK = (
     ),
     Field("options", forms.SETTINGS, "go to Spark as they are"),
     Field("dead_letters", forms.TEXT_OR_TABLE, "where late and bad rows go: a path, or a table like [sink]"),
-    Field("current", forms.TEXT_OR_TABLE, "where the present answer goes: a path, or a table like [sink]"),
+    Field("current", forms.TEXT_OR_TABLE, "where the present answer goes: a path"),
 )
-SIDE_SINK = (replace(SINK[0], required=False), SINK[1], SINK[3])
+DEAD_LETTERS = (replace(SINK[0], required=False), SINK[1], SINK[3])
+CURRENT = (replace(SINK[1], required=True),)
 RUN = (
     Field("master", forms.TEXT, "where Spark runs: local[*], spark://host:7077, ..."),
     Field("remote", forms.TEXT, "a Spark Connect server: sc://host:15002", check=_check_remote),
@@ -96,6 +98,12 @@ class Target:
     path: str | None = None
     mode: str = "error"
     options: dict[str, str] = field(default_factory=dict)
+
+    def sink(self) -> Any:
+        """The sink of ours that this names."""
+        from skytide.spark.sinks import make_sink
+
+        return make_sink(self.format, self.options if self.path is None else {**self.options, "path": self.path})
 
     @property
     def label(self) -> str:
@@ -164,7 +172,7 @@ class Pipeline:
         source = _source(document)
         prepare = checked(document, ("prepare",), PREPARE)
         kind, query = _query(document)
-        sink, dead_letters, current = _sinks(document, kind)
+        sink, dead_letters, current = _sinks(document, kind, source.stream)
         run = _run(document)
         if source.stream:
             _check_stream(document, kind, run)
@@ -286,32 +294,40 @@ def _query(document: Document) -> tuple[Kind, Options]:
     return kind, query
 
 
-def _sinks(document: Document, kind: Kind) -> tuple[Target, Target | None, Target | None]:
+def _sinks(document: Document, kind: Kind, stream: bool) -> tuple[Target, Target | None, Target | None]:
     given = checked(document, ("sink",), SINK)
     sink = _target(document, ("sink",), given)
-    sides: dict[str, Target | None] = {"dead_letters": None, "current": None}
-    for key in sides:
-        if key not in given:
-            continue
-        if not kind.changes:
+    for key in ("dead_letters", "current"):
+        if key in given and not kind.changes:
             raise document.problem(("sink", key), f"the kind {kind.name} has none", remedy="leave it out")
-        if sink.format not in OUR_SINKS:
-            raise document.problem(
-                ("sink", key), f"the format {sink.format} has none", remedy=f"use {one_of(OUR_SINKS)}"
-            )
-        if isinstance(given[key], str):
-            sides[key] = replace(sink, path=document.resolve(given[key]))
-        else:
-            inner = {"format": sink.format, **checked(document, ("sink", key), SIDE_SINK)}
-            sides[key] = _target(document, ("sink", key), inner)
-            if inner["format"] not in OUR_SINKS:
-                raise document.problem(
-                    ("sink", key, "format"),
-                    "is not allowed here",
-                    value=inner["format"],
-                    remedy=f"use {one_of(OUR_SINKS)}",
-                )
-    return sink, sides["dead_letters"], sides["current"]
+        if key in given and sink.format not in OUR_SINKS:
+            reason = f"the format {sink.format} has none"
+            raise document.problem(("sink", key), reason, remedy=f"use {one_of(OUR_SINKS)}")
+    letters = given.get("dead_letters")
+    dead_letters = current = None
+    if isinstance(letters, str):
+        dead_letters = replace(sink, path=document.resolve(letters))
+    elif letters is not None:
+        inner = {"format": sink.format, **checked(document, ("sink", "dead_letters"), DEAD_LETTERS)}
+        dead_letters = _target(document, ("sink", "dead_letters"), inner)
+    if "current" in given:
+        place = given["current"]
+        path = place if isinstance(place, str) else checked(document, ("sink", "current"), CURRENT)["path"]
+        current = Target("current", document.resolve(path))
+    if kind.changes and stream:
+        _try_sinks(document, {"options": sink, "dead_letters": dead_letters, "current": current})
+    return sink, dead_letters, current
+
+
+def _try_sinks(document: Document, targets: dict[str, Target | None]) -> None:
+    """Make the sinks of a stream once, to see whether their options are right."""
+    for key, target in targets.items():
+        if target is None or target.format not in (*OUR_SINKS, "current"):
+            continue
+        try:
+            target.sink()
+        except SkytideError as problem:
+            raise document.about(("sink", key), problem) from None
 
 
 def _target(document: Document, way: tuple[str, ...], given: Options) -> Target:

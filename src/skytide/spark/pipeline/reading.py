@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from skytide.spark.pipeline.faults import blamed_on, is_unknown_format
 from skytide.spark.pipeline.plan import Pipeline
+from skytide.spark.pipeline.writing import SPARK_NAMES
 from skytide.spark.shipping import needs_shipping
 from skytide.spark.sources import register
 
@@ -54,7 +55,7 @@ def _guilty(pipeline: Pipeline) -> str:
 def _loaded(spark: SparkSession, pipeline: Pipeline, form: str) -> DataFrame:
     source = pipeline.source
     reader: Any = spark.readStream if source.stream else spark.read
-    reader = reader.format(form).options(**source.options)
+    reader = reader.format(SPARK_NAMES.get(form, form)).options(**source.options)
     if source.schema is not None:
         reader = reader.schema(source.schema)
     paths = list(source.paths)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skytide.spark.pipeline.document import is_local
 from skytide.spark.pipeline.faults import blamed_on
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-ONLY_OURS = ("kafka", "feed")
+ONLY_OURS = ("kafka", "feed", "current")
 """Sinks that Spark itself does not have, or not everywhere."""
+SPARK_NAMES = {"jsonl": "json"}
+"""Formats that Spark calls otherwise."""
 
 
 def start_stream(answer: DataFrame, pipeline: Pipeline) -> StreamingQuery:
@@ -29,7 +31,7 @@ def start_stream(answer: DataFrame, pipeline: Pipeline) -> StreamingQuery:
     if run.checkpoint is None:
         raise AssertionError("a stream without a checkpoint was refused")
     if sink.format in OUR_SINKS:
-        made = {key: _ours(pipeline, target, key) for key, target in _targets(pipeline).items()}
+        made = {key: target.sink() for key, target in _targets(pipeline).items()}
         with blamed_on(pipeline.document, "run", "checkpoint"):
             return write(
                 answer,
@@ -71,7 +73,7 @@ def write_changes(answer: DataFrame, pipeline: Pipeline) -> dict[str, int]:
     with _whole_or_not_at_all(list(targets.values())):
         for key, target in targets.items():
             if target.format in ONLY_OURS:
-                _ours(pipeline, target, key).write(0, tables[key])
+                target.sink().write(0, tables[key])
             else:
                 _spark_write(_frame(answer, tables[key]), target)
     kinds = letters.column("kind").to_pylist()
@@ -93,7 +95,7 @@ def _frame(answer: DataFrame, table: pa.Table) -> DataFrame:
 
 
 def _spark_write(df: DataFrame, target: Target) -> None:
-    writer = df.write.format(target.format).mode(target.mode).options(**target.options)
+    writer = df.write.format(SPARK_NAMES.get(target.format, target.format)).mode(target.mode).options(**target.options)
     writer.save(target.path) if target.path is not None else writer.save()
 
 
@@ -108,13 +110,3 @@ def _whole_or_not_at_all(targets: list[Target]) -> Iterator[None]:
         for path in new:
             shutil.rmtree(path, ignore_errors=True)
         raise
-
-
-def _ours(pipeline: Pipeline, target: Target, key: str) -> Any:
-    from skytide.spark.sinks import make_sink
-
-    options = dict(target.options)
-    if target.path is not None:
-        options["path"] = target.path
-    with blamed_on(pipeline.document, "sink", key):
-        return make_sink(target.format, options)
