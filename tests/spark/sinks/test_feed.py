@@ -133,6 +133,17 @@ def test_groups_may_be_marked_in_the_rows(tmp_path: Path) -> None:
     assert applied(set(), Feed(str(tmp_path)).read()) == {("h", 1)}
 
 
+@pytest.mark.parametrize(("after", "kinds"), [(2, ["answer"]), (3, ["changes"] * 3), (6, [])])
+def test_a_reader_is_behind_from_the_first_batch_that_is_gone(tmp_path: Path, after: int, kinds: list[str]) -> None:
+    sink = FeedSink(str(tmp_path), keep=3, snapshot_every=2)
+    for batch in range(7):
+        sink.write(batch, changes([("+", "g", batch)], batch))
+    events = Feed(str(tmp_path)).read(after)
+    assert [event.kind for event in events] == kinds and [event.behind for event in events] == [
+        kind == "answer" for kind in kinds
+    ]
+
+
 def test_a_reader_follows_from_the_beginning_from_now_and_from_where_it_was(tmp_path: Path) -> None:
     sink, feed = FeedSink(str(tmp_path)), Feed(str(tmp_path))
     assert feed.read() == [] and feed.read(after=3) == []
