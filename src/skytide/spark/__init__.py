@@ -5,7 +5,8 @@
 - `skyline(df, preference)`: the exact skyline of a DataFrame, a DataFrame again.
 - `window(stream, preference, ...)`: the exact changes of the skyline of a sliding window, a DataFrame again.
   `write(changes, sink, ...)`: changes, dead letters and the current answer to where they belong.
-- `format("skytide")` and `format("skytide_kafka")` are found by Spark itself; `register(spark)` where they are not.
+- `register(spark)`: SQL, as in `SELECT * FROM skyline(TABLE(cars), 'price min', 'mpg max', 'brand by')`. The formats
+  `skytide` and `skytide_kafka` are found by Spark itself, and registered too for where they are not.
 - `ParquetSink`, `CurrentTable`, `KafkaSink`, `FeedSink`, `ConsoleSink`, ...: where changes go, each micro-batch once;
   `Feed` reads what a `FeedSink` writes, without Spark.
 - `plain_errors()`: what a task complains about, as one line, instead of Spark's page.
@@ -38,7 +39,7 @@ _HOMES = {
     "make_sink": "skytide.spark.sinks",
     "plain_error": "skytide.spark.faults",
     "plain_errors": "skytide.spark.faults",
-    "register": "skytide.spark.sources",
+    "register": "skytide.spark.registration",
     "skyline": "skytide.spark.batch",
     "window": "skytide.spark.streaming.operator",
     "write": "skytide.spark.streaming.write",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from skytide.spark.batch import skyline
     from skytide.spark.faults import plain_error, plain_errors
     from skytide.spark.java import Java, ensure_java, find_java
+    from skytide.spark.registration import register
     from skytide.spark.session import check_session, local_session
     from skytide.spark.sinks import (
         ConsoleSink,
@@ -61,7 +63,6 @@ if TYPE_CHECKING:
         Sink,
         make_sink,
     )
-    from skytide.spark.sources import register
     from skytide.spark.streaming.operator import window
     from skytide.spark.streaming.write import write
 

@@ -84,30 +84,50 @@ class Task:
 
 
 def survivors_of(batches: Iterator[pa.RecordBatch], preference: Preference, nulls: MissingPolicy) -> pa.Table | None:
-    """The skyline of the rows of one partition, or None where it has no rows.
+    """The skyline of the rows of one partition, or None where it has no rows."""
+    survivors = Survivors(preference, nulls)
+    for batch in batches:
+        survivors.add(batch)
+    return survivors.table()
+
+
+class Survivors:
+    """The skyline of rows that come in batches.
 
     Batches wait until there are as many rows as candidates so far, so that all comparisons together cost about what the
-    last one does.
+    last one does. The memory is that of the candidates and of what waits.
     """
-    candidates: pa.Table | None = None
-    pending: list[pa.Table] = []
-    rows = size = 0
-    for batch in batches:
-        pending.append(pa.Table.from_batches([batch]))
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= max(PENDING_ROWS, 0 if candidates is None else candidates.num_rows) or size >= PENDING_BYTES:
-            candidates = _together(candidates, pending, preference, nulls)
-            pending, rows, size = [], 0, 0
-    return _together(candidates, pending, preference, nulls) if pending else candidates
 
+    def __init__(self, preference: Preference, nulls: MissingPolicy) -> None:
+        self._preference = preference
+        self._nulls: MissingPolicy = nulls
+        self._candidates: pa.Table | None = None
+        self._forget_pending()
 
-def _together(
-    candidates: pa.Table | None, pending: list[pa.Table], preference: Preference, nulls: MissingPolicy
-) -> pa.Table:
-    tables = pending if candidates is None else [candidates, *pending]
-    # Few rows of each batch are left: without combining, a long run would end as very many tiny pieces.
-    return _best(pa.concat_tables(tables), preference, nulls).combine_chunks()
+    def _forget_pending(self) -> None:
+        self._pending: list[pa.Table] = []
+        self._rows = self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Let more rows compete."""
+        self._pending.append(pa.Table.from_batches([batch]))
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        candidates = 0 if self._candidates is None else self._candidates.num_rows
+        if self._rows >= max(PENDING_ROWS, candidates) or self._bytes >= PENDING_BYTES:
+            self._compare()
+
+    def table(self) -> pa.Table | None:
+        """The skyline of all rows so far; None where there were no batches."""
+        if self._pending:
+            self._compare()
+        return self._candidates
+
+    def _compare(self) -> None:
+        tables = self._pending if self._candidates is None else [self._candidates, *self._pending]
+        # Few rows of each batch are left: without combining, a long run would end as very many tiny pieces.
+        self._candidates = _best(pa.concat_tables(tables), self._preference, self._nulls).combine_chunks()
+        self._forget_pending()
 
 
 def _best(table: pa.Table, preference: Preference, nulls: MissingPolicy) -> pa.Table:

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from skytide import errors
 from skytide.errors import MissingDependencyError, SkytideError
 
-# The last line of a Python traceback names the class with its module; Spark's message holds it among many others.
-_RAISED = re.compile(r"^(?:\S+: )?skytide\.errors\.(\w+): (.+)$", re.MULTILINE)
+# The last line of a Python traceback names the class with its module; Spark's message holds it among many others, and
+# adds a code of its own and the place in a query.
+_RAISED = re.compile(r"^(?:\S+: )?skytide\.errors\.(\w+): (.+?)(?: SQLSTATE: \w{5}\b.*)?$", re.MULTILINE)
 
 
 def need_pyspark() -> None:
