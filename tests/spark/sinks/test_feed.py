@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skytide.errors import OptionError, StateError
-from skytide.spark.sinks import Event, Feed, FeedSink
+from skytide.spark.sinks import CurrentTable, Event, Feed, FeedSink
 from skytide.spark.sinks.keys import mark_groups
+from skytide.spark.streaming.write import write_batch
 
 Answer = set[tuple[str, int]]
 
@@ -142,6 +143,19 @@ def test_a_reader_is_behind_from_the_first_batch_that_is_gone(tmp_path: Path, af
     assert [event.kind for event in events] == kinds and [event.behind for event in events] == [
         kind == "answer" for kind in kinds
     ]
+
+
+def test_a_written_stream_tells_the_feed_its_groups(tmp_path: Path) -> None:
+    current, sink = CurrentTable(str(tmp_path / "current")), FeedSink(str(tmp_path / "feed"), snapshot_every=1)
+    for batch, moves in enumerate([[("+", "g", 1), ("+", "h", 1)], [("-", "g", 1)], []]):
+        rows = changes(moves, batch)
+        rows = rows.add_column(0, "kind", pa.array(["change"] * len(moves), pa.string()))
+        for _ in range(2):
+            write_batch(batch, rows, sink, None, current, ["group"])
+    [event] = Feed(sink.path).read()
+    assert applied(set(), [event]) == {("h", 1)}
+    found = current.read()
+    assert found is not None and found[0] == event.batch == 2 and found[1] == event.rows
 
 
 def test_a_reader_follows_from_the_beginning_from_now_and_from_where_it_was(tmp_path: Path) -> None:

@@ -22,4 +22,4 @@ def mark_groups(rows: pa.Table, by: Iterable[str]) -> pa.Table:
     """The same rows, with these columns marked."""
     named = set(by)
     fields = [field.with_metadata(MARK) if field.name in named else field for field in rows.schema]
-    return rows.cast(pa.schema(fields, rows.schema.metadata))
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields, rows.schema.metadata))

@@ -193,8 +193,10 @@ def pieces(parts: dict[Part, tuple[int, int]], least: int) -> list[tuple[Part, i
     total = sum(last - first for first, last in parts.values())
     found = []
     for part, (first, last) in sorted(parts.items()):
-        count = 1 if len(parts) >= least else max(1, min(last - first, (2 * least * (last - first) + total) // (2 * total)))
-        cuts = [first + (last - first) * cut // count for cut in range(count + 1)]
+        size = last - first
+        share = (2 * least * size + total) // (2 * total)
+        count = 1 if len(parts) >= least else max(1, min(size, share))
+        cuts = [first + size * cut // count for cut in range(count + 1)]
         found += [(part, cuts[cut], cuts[cut + 1]) for cut in range(count)]
     return found
 

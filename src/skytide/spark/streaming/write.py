@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from skytide.errors import OptionError, StateError
 from skytide.model import duration_value
 from skytide.spark.faults import need_pyspark
+from skytide.spark.sinks.keys import mark_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -106,7 +107,7 @@ def write_batch(
     """Bring one micro-batch to its sinks; doing it again changes nothing."""
     rows = in_order(rows, by)
     changed = pc.equal(rows.column("kind"), "change")
-    changes = rows.filter(changed).drop_columns(["kind"])
+    changes = mark_groups(rows.filter(changed).drop_columns(["kind"]), by)
     if dead_letters is not None:
         dead_letters.write(number, rows.filter(pc.invert(changed)).drop_columns(["change"]))
     if sink is not None:
