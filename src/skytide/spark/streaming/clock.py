@@ -107,14 +107,17 @@ class EventClock:
     def _closed_real(self, watermark: int) -> int:
         size = min((watermark - _SLACK) / _FINE - _SHIFT, math.log1p(_LARGEST * _SCALE))
         x = math.copysign(math.expm1(abs(size)) / _SCALE, size)
-        # What is lost when the lateness is subtracted here and added there.
-        x -= 4e-16 * (abs(x) + 2 * abs(float(self._lateness)))
-        return int(self._clock.keys(np.array([x]))[0])
+        return int(self._clock.keys(np.array([x - self._lost(x)]))[0])
+
+    def _lost(self, x: float) -> float:
+        """What may be lost when the lateness is subtracted here and added there."""
+        return 4e-16 * (abs(x) + 2 * abs(float(self._lateness)))
 
     def tick_that_closes(self, key: int) -> int:
         """A watermark, in ticks, at which the instant is closed: the least one, or one a little later."""
         if self.kind == "real":
             x = float(self._clock.times(np.array([key]))[0])
+            x += 2 * self._lost(x)
             size = math.copysign(math.log1p(min(abs(x), _LARGEST) * _SCALE), x)
             tick = int((size + _SHIFT) * _FINE) + _SLACK
         else:

@@ -1,0 +1,180 @@
+"""Streaming windows on Spark beside an identity `mapInArrow` on the same stream: rows per second, in turns, checked.
+
+A stream is a folder of Parquet files, as many rows per micro-batch as asked for in as many files as there are cores,
+rows dealt out to the files in turn. The identity passes every row to Python and back, to a sink that does nothing. The
+window does its whole work, and writes its changes and the current answer as files; they are compared with those of
+`SlidingWindow` on the same rows. The first micro-batches, in which workers start and code is loaded, are not counted.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import skytide as sk
+from skytide.spark import CurrentTable, ParquetSink, window, write
+from skytide.spark.streaming.operator import MERGED, PRUNED
+from skytide.streams.generators import generate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SKIPPED = 1
+"""Micro-batches at the start of a query that are not counted."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What is streamed: rows of a kind, so many per micro-batch."""
+
+    kind: str
+    dimensions: int
+    rows: int
+    batches: int
+    files: int = 2
+
+    @property
+    def names(self) -> list[str]:
+        return [f"x{k}" for k in range(self.dimensions)]
+
+    def values(self) -> Any:
+        return generate(self.kind, self.rows * self.batches, self.dimensions, seed=7)
+
+    def write(self, folder: Path, values: Any) -> None:
+        """The files of all micro-batches, in the order of their times."""
+        import os
+
+        for batch in range(self.batches):
+            for part in range(self.files):
+                mine = np.arange(batch * self.rows + part, (batch + 1) * self.rows, self.files)
+                columns = {"id": mine, "t": mine, **{name: values[mine, k] for k, name in enumerate(self.names)}}
+                file = folder / f"{batch:04}-{part}.parquet"
+                pq.write_table(pa.table(columns), file, compression="none", use_dictionary=False)
+                os.utime(file, (1_700_000_000 + batch,) * 2)
+
+    def read(self, spark: SparkSession, folder: Path) -> DataFrame:
+        schema = ", ".join(["id BIGINT", "t BIGINT", *(f"{name} DOUBLE" for name in self.names)])
+        return spark.readStream.schema(schema).option("maxFilesPerTrigger", self.files).parquet(str(folder))
+
+
+def identity(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def run_identity(spark: SparkSession, stream: Stream, source: Path, folder: Path) -> list[Any]:
+    """The progress of every micro-batch of the identity."""
+    rows = stream.read(spark, source)
+    passed = rows.mapInArrow(identity, rows.schema)
+    query = passed.writeStream.format("noop").option("checkpointLocation", str(folder)).trigger(availableNow=True)
+    return finished(query.start())
+
+
+def run_window(spark: SparkSession, stream: Stream, source: Path, folder: Path, length: int) -> list[Any]:
+    """The progress of every micro-batch of the window; its results lie in the folder."""
+    checkpoint = str(folder / "checkpoint")
+    changes = window(
+        stream.read(spark, source),
+        sk.Preference(minimize=stream.names),
+        time="t",
+        id="id",
+        duration=length,
+        checkpoint=checkpoint,
+    )
+    sink, current = ParquetSink(str(folder / "changes")), CurrentTable(str(folder / "current"))
+    return finished(write(changes, sink, current=current, checkpoint=checkpoint, trigger="once"))
+
+
+def finished(query: Any) -> list[Any]:
+    query.awaitTermination()
+    return list(query.recentProgress)
+
+
+def rows_per_second(progress: list[Any]) -> float:
+    """The median over the micro-batches with rows, but the first ones."""
+    full = [one for one in progress if one.numInputRows][SKIPPED:]
+    return statistics.median(one.numInputRows / one.durationMs["triggerExecution"] * 1000 for one in full)
+
+
+def expected(stream: Stream, values: Any, length: int) -> set[tuple[int, str, int]]:
+    """The changes of the definition's engine on one machine, up to the last instant that the stream closes."""
+    kept = sk.SlidingWindow(sk.Preference.columns(stream.dimensions), duration=length, check_ids=False)
+    total = stream.rows * stream.batches
+    found = set()
+    for start in range(0, total, 1 << 20):
+        times = np.arange(start, min(total, start + (1 << 20)))
+        found |= set(kept.extend(values[times], times=times, ids=times))
+    return {tuple(change) for change in found}  # type: ignore[misc]
+
+
+def written(folder: Path) -> set[tuple[int, str, int]]:
+    table = pq.read_table(folder / "changes", columns=["time", "change", "id"])
+    columns = [table.column(name).to_pylist() for name in ("time", "change", "id")]
+    return set(zip(*columns, strict=True))
+
+
+def measure(spark: SparkSession, stream: Stream, lengths: list[int], say: Any) -> list[dict[str, Any]]:
+    """One line per window length: rows per second beside the identity of the same turn."""
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name, "in")
+        source.mkdir()
+        values = stream.values()
+        stream.write(source, values)
+        run_identity(spark, Stream(stream.kind, stream.dimensions, stream.rows, 1, stream.files), source, Path(name, "w"))
+        for length in lengths:
+            before = rows_per_second(run_identity(spark, stream, source, Path(name, f"i{length}")))
+            folder = Path(name, f"w{length}")
+            progress = run_window(spark, stream, source, folder, length)
+            after = rows_per_second(run_identity(spark, stream, source, Path(name, f"j{length}")))
+            ours = rows_per_second(progress)
+            full = [one for one in progress if one.numInputRows][SKIPPED:]
+            sent = sum(one.observedMetrics[PRUNED].sent for one in full)
+            line = {
+                "kind": stream.kind,
+                "dimensions": stream.dimensions,
+                "window": length,
+                "rows_per_batch": stream.rows,
+                "identity": [before, after],
+                "ours": ours,
+                "share": ours / ((before + after) / 2),
+                "sent_per_million": sent / sum(one.numInputRows for one in full) * 1e6,
+                "retained": progress[-1].observedMetrics[MERGED].retained,
+                "changes": sum(one.observedMetrics[MERGED].changes or 0 for one in progress),
+                "equal": written(folder) == expected(stream, values, length),
+            }
+            lines.append(line)
+            say(
+                f"{line['kind']:>16} d={line['dimensions']} W={length:>9,}: {ours / 1e6:5.2f} M rows/s, identity "
+                f"{before / 1e6:.2f} and {after / 1e6:.2f}: {line['share']:4.0%}; {line['sent_per_million']:,.0f} rows "
+                f"per million reach the merge; {'equal' if line['equal'] else 'NOT EQUAL'}"
+            )
+            shutil.rmtree(folder)
+    return lines
+
+
+def idle(spark: SparkSession, batches: int = 12) -> dict[str, float]:
+    """Seconds per micro-batch that brings one row: what a micro-batch costs before any work."""
+    with tempfile.TemporaryDirectory() as name:
+        stream = Stream("independent", 3, 1, batches, 1)
+        source = Path(name, "in")
+        source.mkdir()
+        stream.write(source, stream.values())
+        start = time.perf_counter()
+        ours = run_window(spark, stream, source, Path(name, "w"), 10)
+        took = time.perf_counter() - start
+        plain = run_identity(spark, stream, source, Path(name, "i"))
+
+    def middle(progress: list[Any]) -> float:
+        return statistics.median(one.durationMs["triggerExecution"] for one in progress[3:]) / 1000
+
+    return {"window": middle(ours), "identity": middle(plain), "all": took}

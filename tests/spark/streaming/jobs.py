@@ -1,0 +1,127 @@
+"""A streaming job that tests start in a process of its own and break: `python -m tests.spark.streaming.jobs FOLDER`.
+
+It reads the files of FOLDER/in as a stream, one per micro-batch, and writes changes, dead letters and the current
+answer beside them. `--crash 2:before` kills the driver, Java and all, in micro-batch 2 before its changes are written;
+`2:after` when they are, but Spark does not know it yet. `--executor` kills an executor in the middle of a task, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from skytide.errors import SkytideError
+from skytide.spark import CurrentTable, ParquetSink, local_session, plain_errors, window, write
+from tests.spark.conftest import SMALL_JVM
+from tests.spark.streaming.contract import PREFERENCE, Case
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A sink that ends the whole process group in one micro-batch."""
+
+    sink: Any
+    batch: int
+    when: str
+
+    def write(self, batch: int, rows: pa.Table) -> None:
+        if batch == self.batch and self.when == "before":
+            os.killpg(os.getpgid(0), signal.SIGKILL)
+        self.sink.write(batch, rows)
+        if batch == self.batch:
+            os.killpg(os.getpgid(0), signal.SIGKILL)
+
+    def last(self) -> int | None:
+        last: int | None = self.sink.last()
+        return last
+
+
+def deadly_task(flag: str) -> Any:
+    """A task that kills its executor when it sees the row `r100`, the first time."""
+
+    def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if "r100" in batch.column("key").to_pylist() and not Path(flag).exists():
+                Path(flag).touch()
+                os.kill(executor_of(os.getpid()), signal.SIGKILL)
+            yield batch
+
+    return passed
+
+
+def executor_of(process: int) -> int:
+    """The executor above a worker process."""
+    while process > 1:
+        with Path(f"/proc/{process}/cmdline").open("rb") as command:
+            if b"CoarseGrainedExecutorBackend" in command.read():
+                return process
+        with Path(f"/proc/{process}/stat").open() as stat:
+            process = int(stat.read().rpartition(")")[2].split()[1])
+    raise RuntimeError("this process has no executor above it")
+
+
+def stream(spark: SparkSession, folder: Path, case: Case, deadly: bool) -> DataFrame:
+    schema = f"t {case.times}, key STRING, g BIGINT, a DOUBLE, b DOUBLE, tags ARRAY<STRING>"
+    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in")).repartition(2)
+    return rows.mapInArrow(deadly_task(str(folder / "killed")), rows.schema) if deadly else rows
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--checkpoint", type=Path)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--crash", default="")
+    parser.add_argument("--executor", action="store_true")
+    parser.add_argument("--duration", type=int, default=12)
+    asked = parser.parse_args(arguments)
+    case = Case(duration=asked.duration)
+    checkpoint = str(asked.checkpoint or asked.folder / "checkpoint")
+    spark = local_session(asked.master, **{**SMALL_JVM, "spark.executor.memory": "512m"})
+    changes = window(
+        stream(spark, asked.folder, case, asked.executor),
+        PREFERENCE,
+        time="t",
+        id="key",
+        duration=case.duration,
+        lateness=case.lateness,
+        checkpoint=checkpoint,
+        parts=2,
+    )
+    sink: Any = ParquetSink(str(asked.folder / "changes"))
+    if asked.crash:
+        batch, _, when = asked.crash.partition(":")
+        sink = Deadly(sink, int(batch), when)
+    try:
+        with plain_errors():
+            query = write(
+                changes,
+                sink,
+                checkpoint=checkpoint,
+                dead_letters=ParquetSink(str(asked.folder / "dead")),
+                current=CurrentTable(str(asked.folder / "current")),
+                trigger="once",
+            )
+            query.awaitTermination()
+    except SkytideError as problem:
+        print(f"refused: {problem}")
+        return 3
+    finally:
+        spark.stop()
+    print("done")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
