@@ -136,7 +136,8 @@ def test_a_job_that_fails_for_another_reason_says_it_in_one_line(folder: Path) -
 # -- windows -----------------------------------------------------------------------------------------------------------
 
 
-def flights(folder: Path) -> list[dict[str, Any]]:
+def flights(folder: Path, parts: int = 3) -> list[dict[str, Any]]:
+    """Rows a quarter of an hour apart, in files that Spark reads in order."""
     rows = [
         {
             "ts": f"2026-01-01T{number // 4:02}:{number % 4 * 15:02}:00Z",
@@ -147,8 +148,9 @@ def flights(folder: Path) -> list[dict[str, Any]]:
         }
         for number in range(60)
     ]
-    for part in range(3):
-        lines = [json.dumps(row) for row in rows[part * 20 : part * 20 + 20]]
+    size = len(rows) // parts
+    for part in range(parts):
+        lines = [json.dumps(row) for row in rows[part * size : part * size + size]]
         (folder / "in").mkdir(exist_ok=True)
         path = folder / "in" / f"{part}.json"
         path.write_text("\n".join(lines) + "\n")
