@@ -103,3 +103,9 @@ def test_a_split_covers_everything_once(first: int, length: int, parts: int) -> 
 
 def test_the_sequential_kinds_are_known_as_such() -> None:
     assert [kind for kind in KINDS if Rows(kind).sequential] == list(SEQUENTIAL)
+
+
+def test_short_runs_go_together() -> None:
+    rows = Rows("walk", objects=100)
+    assert len(list(rows.batches(0, 30_000))) == 2
+    assert table(rows, 17_003, 17_009) == table(rows, 0, 30_000).slice(17_003, 6)

@@ -100,9 +100,8 @@ class Rows:
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """The rows at positions first ... last, counted from 0, in batches of at most a block. Memory for one run."""
         if self.sequential:
-            for begin, run in _replayed(self, first, last):
-                for position, end in _blocks(max(first, begin), min(last, begin + len(run.times))):
-                    yield self._batch(position, end, _part(run, position - begin, end - begin))
+            for position, run in _joined(_replayed(self, first, last)):
+                yield self._batch(position, position + len(run.times), run)
             return
         for position, end in _blocks(first, last):
             yield self._batch(position, end, Run(np.arange(position, end) // self.rows_per_time))
@@ -201,6 +200,29 @@ def _part(run: Run, first: int, last: int) -> Run:
     return Run(*(None if column is None else column[first:last] for column in run))  # type: ignore[arg-type]
 
 
+def _joined(runs: Iterator[tuple[int, Run]]) -> Iterator[tuple[int, Run]]:
+    """Consecutive runs as runs of about a block: a walk's are short, and an Arrow batch for each would be slow."""
+    waiting: list[Run] = []
+    first = rows = 0
+    for begin, run in runs:
+        for start in range(0, len(run.times), BLOCK):
+            part = _part(run, start, start + BLOCK)
+            if not waiting:
+                first = begin + start
+            waiting.append(part)
+            rows += len(part.times)
+            if rows >= BLOCK:
+                yield first, _together(waiting)
+                waiting, rows = [], 0
+    if waiting:
+        yield first, _together(waiting)
+
+
+def _together(runs: list[Run]) -> Run:
+    columns = zip(*runs, strict=True)
+    return Run(*(None if column[0] is None else np.concatenate(column) for column in columns))  # type: ignore[arg-type]
+
+
 # -- sequential kinds --------------------------------------------------------------------------------------------------
 
 
@@ -222,14 +244,15 @@ _MOST_PLACES = 4
 
 
 def _replayed(rows: Rows, first: int, last: int) -> Iterator[tuple[int, Run]]:
-    """The runs that hold positions first ... last, each with the position of its first row."""
+    """The runs of positions first ... last, each with the position of its first row."""
     # Taken out while in use: whoever comes in between finds none and starts a place of its own.
     place = _places.pop(rows, None)
     if place is None or place.first > first:
         place = _Place(rows)
     while place.first < last:
         if place.first + len(place.run.times) > first:
-            yield place.first, place.run
+            before = max(0, first - place.first)
+            yield place.first + before, _part(place.run, before, last - place.first)
         if place.first + len(place.run.times) >= last:
             break
         place.step()
