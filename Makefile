@@ -6,7 +6,7 @@ ARGS ?=
 .PHONY: help demo test lint bench lock clean
 
 help:
-	@echo "make demo    a skyline and its plot, from a bare machine"
+	@echo "make demo    a streaming Spark pipeline, its answer and a picture, from a bare machine"
 	@echo "make test    every check: ruff, mypy, import-linter, tests, doctests, README examples"
 	@echo "make bench   the batch benchmark against its peers"
 	@echo "make lock    write the pinned requirements anew (needs uv)"

@@ -30,7 +30,7 @@ from skytide.spark.streaming.query import Query
 
 RANK = "rank"
 """The column of a stored count window's rows that have got their rank."""
-_FEW = 4096
+_FEW = 1024
 """A log with fewer superfluous rows than this is not worth compacting."""
 
 
