@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -108,38 +107,6 @@ def cluster() -> dict[str, Any]:
     return found
 
 
-def connect() -> dict[str, Any]:
-    """The skyline through Spark Connect, whose client has no JVM."""
-    ensure_java()
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.driver.memory", "1g")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.connect.grpc.binding.address", "127.0.0.1")
-        .getOrCreate()
-    )
-    wide = spark.range(30).selectExpr("id", "-id AS a", "make_interval(1, 2) AS span")
-    found = {
-        "client": type(spark).__module__,
-        "skyline": points(spark, 3),
-        "joined": [row.id for row in skyline(wide, sk.Preference(minimize=["a"]), carry=False).select("id").collect()],
-    }
-    try:
-        with plain_errors():
-            skyline(spark.sql("SELECT double('NaN') AS a"), sk.Preference(minimize=["a"])).collect()
-    except sk.SkytideError as error:
-        found["error"] = str(error)
-    spark.stop()
-    return found
-
-
 if __name__ == "__main__":
-    job = {"bare": bare, "cluster": cluster, "connect": connect}[sys.argv[1]]
+    job = {"bare": bare, "cluster": cluster}[sys.argv[1]]
     print(json.dumps(job()))

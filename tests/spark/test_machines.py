@@ -1,8 +1,7 @@
-"""Spark where it has nothing but the wheels, on executors in other processes, and behind Spark Connect."""
+"""Spark where it has nothing but the wheels, and on executors in other processes."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -67,29 +66,3 @@ def test_executors_in_other_processes_find_all_they_need(bare_environment: dict[
             for folder in set(work.iterdir()) - before:
                 shutil.rmtree(folder, ignore_errors=True)
     assert found == {"skyline": EXPECTED, "groups": [0, 1, 2, 3]}
-
-
-def test_spark_connect_gives_the_same(tmp_path: Path) -> None:
-    needed = {
-        "grpc": "grpcio",
-        "grpc_status": "grpcio-status",
-        "google.rpc": "googleapis-common-protos",
-        "zstandard": "zstandard",
-    }
-    missing = []
-    for module, package in needed.items():
-        try:
-            present = importlib.util.find_spec(module) is not None
-        except ModuleNotFoundError:
-            present = False
-        if not present:
-            missing.append(package)
-    if missing:
-        pytest.skip(f"Spark Connect needs packages that are not installed: {', '.join(missing)}")
-    found, _ = run("connect", tmp_path, dict(os.environ))
-    assert found == {
-        "client": "pyspark.sql.connect.session",
-        "skyline": EXPECTED,
-        "joined": [29],
-        "error": MISSING,
-    }

@@ -1,7 +1,7 @@
 """Skytide on Spark. `pip install "skytide[spark]"` brings all it needs, a Java included.
 
-- `local_session()`: a Spark session on this machine, quiet, on loopback only. `check_session(spark)`: whether a session
-  of your own has the settings that a function needs.
+- `local_session()`: a Spark session on this machine, quiet, on loopback only. `remote_session("sc://host:15002")`: one
+  on a Spark Connect server. `check_session(spark)`: whether a session of your own has what a function needs.
 - `skyline(df, preference)`: the exact skyline of a DataFrame, a DataFrame again.
 - `window(stream, preference, ...)`: the exact changes of the skyline of a sliding window, a DataFrame again.
   `write(changes, sink, ...)`: changes, dead letters and the current answer to where they belong.
@@ -40,6 +40,7 @@ _HOMES = {
     "plain_error": "skytide.spark.faults",
     "plain_errors": "skytide.spark.faults",
     "register": "skytide.spark.registration",
+    "remote_session": "skytide.spark.session",
     "skyline": "skytide.spark.batch",
     "window": "skytide.spark.streaming.operator",
     "write": "skytide.spark.streaming.write",
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from skytide.spark.faults import plain_error, plain_errors
     from skytide.spark.java import Java, ensure_java, find_java
     from skytide.spark.registration import register
-    from skytide.spark.session import check_session, local_session
+    from skytide.spark.session import check_session, local_session, remote_session
     from skytide.spark.sinks import (
         ConsoleSink,
         CsvSink,
@@ -85,6 +86,7 @@ __all__ = [
     "plain_error",
     "plain_errors",
     "register",
+    "remote_session",
     "skyline",
     "window",
     "write",

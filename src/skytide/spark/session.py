@@ -1,16 +1,19 @@
-"""A Spark session on this machine with the settings that Skytide needs, and a check of any other session."""
+"""A Spark session on this machine or a Connect server, with the settings that Skytide needs; a check of any other."""
 
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from skytide.errors import MissingDependencyError, OptionError
 from skytide.spark.faults import need_pyspark
@@ -24,6 +27,8 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 _LOOPBACK = "127.0.0.1"
+_CONNECT_PORT = 15002
+_SECONDS_TO_ANSWER = 10
 # Spark announces a changed log level where the gateway's own logger has none, and prints the whole stack of every task
 # that fails, in addition to the exception that the caller gets.
 _LOGGING = """\
@@ -80,6 +85,70 @@ def local_session(master: str = "local[*]", **conf: object) -> SparkSession:
         ) from problem
 
 
+def remote_session(url: str, **conf: object) -> SparkSession:
+    """A session on a Spark Connect server, `sc://host:15002`; the active one, where there is one on a server.
+
+    Needs no Java here. The session gets the settings that streaming needs, and `conf`, which comes before ours; the
+    number of shuffle partitions is left as the server has it. Its tasks run on the Python of the server, where Skytide
+    must be installed as it is here. A server that does not answer within ten seconds is an error. Spark allows one kind
+    of session in a process: where a local one is active, that is an error too.
+    """
+    need_pyspark()
+    host, port = _address(url)
+    _need_connect()
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        with socket.create_connection((host, port), timeout=_SECONDS_TO_ANSWER):
+            pass
+    except OSError as problem:
+        raise OptionError(
+            f"does not answer ({problem})", value=url, remedy="start the server, or check the address"
+        ) from None
+    try:
+        spark = SparkSession.builder.remote(url).getOrCreate()
+        for name, value in {**_session_settings(), **conf}.items():
+            spark.conf.set(name, _text(value))
+        check_session(spark)
+    except PySparkException as problem:
+        reason = str(problem).strip().partition("\n")[0]
+        raise OptionError(
+            f"is not a Spark Connect server that can be used ({reason})",
+            value=url,
+            remedy="check the address, the token and the settings, and stop a session of another kind",
+        ) from None
+    return spark
+
+
+def _address(url: str) -> tuple[str, int]:
+    """The host and the port of a URL like `sc://host:15002/;token=...`.
+
+    >>> _address("sc://spark.example/;user_id=me"), _address("sc://[::1]:15003")
+    (('spark.example', 15002), ('::1', 15003))
+    """
+    parts = urlsplit(url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if parts.scheme != "sc" or not host:
+        raise OptionError("is not a Spark Connect server", value=url, remedy="write sc://HOST:PORT, as sc://host:15002")
+    return host, port or _CONNECT_PORT
+
+
+def _need_connect() -> None:
+    """An error with the remedy where pyspark lacks what its Connect client needs."""
+    try:
+        for module in ("grpc", "grpc_status", "google.rpc.error_details_pb2", "zstandard"):
+            importlib.import_module(module)
+    except ImportError as missing:
+        raise MissingDependencyError(
+            f"Spark Connect needs a package that is not installed ({missing.name})",
+            remedy='install it with: pip install "skytide[connect]"',
+        ) from None
+
+
 def check_session(spark: SparkSession, *, state: bool = False) -> None:
     """Raise an error that names the setting where a session lacks what a function needs; `state`: it keeps state.
 
@@ -125,11 +194,14 @@ def cores_of(master: str) -> int:
 
 
 def _settings() -> dict[str, str]:
+    return {**_session_settings(), "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
+
+def _session_settings() -> dict[str, str]:
+    """What can be set in a session that runs already."""
     return {
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         STATE_PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
