@@ -69,7 +69,7 @@ def local_session(master: str = "local[*]", **conf: object) -> SparkSession:
         return active
     java = ensure_java()
     local = master.startswith("local")
-    _set_environment(local)
+    _set_environment(local, asked.get("spark.pyspark.python"))
     settings = {**_settings(), **(_local_settings(master) if local else {}), **asked}
     builder = SparkSession.builder.master(master).appName(settings.pop("spark.app.name", "skytide"))
     for name, value in settings.items():
@@ -221,7 +221,7 @@ def _local_settings(master: str) -> dict[str, str]:
     }
 
 
-def _set_environment(local: bool) -> None:
+def _set_environment(local: bool, python: str | None) -> None:
     """What Spark's start scripts and its Python workers read from the environment of this process."""
     import pyspark
 
@@ -230,6 +230,8 @@ def _set_environment(local: bool) -> None:
     if local:
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ["SPARK_LOCAL_IP"] = _LOOPBACK
+    if python is not None:  # the setting is read by spark-submit alone, and workers run on what the environment says
+        os.environ["PYSPARK_PYTHON"] = python
 
 
 @cache

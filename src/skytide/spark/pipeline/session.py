@@ -49,6 +49,8 @@ def _classic(run: Run, active: bool) -> SparkSession:
         settings.setdefault("spark.app.name", run.name)
         if not run.master.startswith("local"):
             settings.setdefault("spark.log.level", "ERROR")
+        # Spark plans with a Python beside the driver, which is this one wherever the executors are.
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         if _HERE.match(run.master) and "PYSPARK_PYTHON" not in os.environ:
             settings.setdefault("spark.pyspark.python", sys.executable)
     return local_session(run.master, **settings)
