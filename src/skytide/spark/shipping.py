@@ -2,6 +2,9 @@
 
 Only Skytide itself travels. numba, numpy, pandas and pyarrow are compiled for a machine and must be on it already, as
 Spark's own Python functions ask of it, too. `skytide.spark.shipped` says what happens on the other side.
+
+Behind Spark Connect the driver is elsewhere, too, and Spark does not tell the Pythons beside it (those of foreachBatch,
+of state and of streaming sources) what was sent. So streams need Skytide on the server; batch jobs need nothing there.
 """
 
 from __future__ import annotations

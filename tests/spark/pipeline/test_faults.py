@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skytide.errors import InputError, OutputError
+from skytide.errors import InputError, MissingDependencyError, OutputError
 from skytide.spark.pipeline import RunFailedError
 from skytide.spark.pipeline.faults import failures, one_line
 
@@ -60,6 +60,14 @@ def test_our_errors_stay_and_sparks_become_a_failed_run() -> None:
         raise PySparkException("no luck")
     with pytest.raises(ZeroDivisionError), failures():
         raise ZeroDivisionError
+
+
+def test_a_server_without_skytide_is_told_what_to_install() -> None:
+    from pyspark.errors import PySparkException
+
+    text = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'skytide'\n"
+    with pytest.raises(MissingDependencyError, match=r"pip install .skytide\[spark\]"), failures():
+        raise PySparkException(text)
 
 
 def test_results_that_cannot_be_written_are_a_failed_run_not_bad_input() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from skytide.errors import OutputError, SkytideError
+from skytide.errors import MissingDependencyError, OutputError, SkytideError
 from skytide.spark.faults import plain_error
 from skytide.spark.pipeline.document import Document
 from skytide.spark.pipeline.places import Path as Way
@@ -48,6 +48,16 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
+def ours(problem: BaseException) -> SkytideError | None:
+    """What Skytide itself had to say, somewhere in the cluster; or None."""
+    if "ModuleNotFoundError: No module named 'skytide'" in str(problem):
+        return MissingDependencyError(
+            "the Spark Connect server has no Skytide beside its driver, and Spark sends it to executors only",
+            remedy='install it there with: pip install "skytide[spark]"',
+        )
+    return plain_error(problem)
+
+
 def is_sparks(problem: BaseException) -> bool:
     """Whether Spark raised it. Asked by name: a client of Spark Connect needs no py4j."""
     from pyspark.errors import PySparkException
@@ -73,8 +83,10 @@ def blamed_on(document: Document, *way: str) -> Iterator[None]:
             raise
         if is_unknown_format(problem):
             place = (way[0], "format")
-        ours = plain_error(problem)
-        raise (document.about(place, ours) if ours else document.problem(place, one_line(problem))) from None
+        said = ours(problem)
+        if isinstance(said, MissingDependencyError):
+            raise said from None
+        raise (document.about(place, said) if said else document.problem(place, one_line(problem))) from None
 
 
 @contextmanager
@@ -89,7 +101,7 @@ def failures() -> Iterator[None]:
     except Exception as problem:
         if not is_sparks(problem):
             raise
-        ours = plain_error(problem)
-        if ours is None or isinstance(ours, OutputError):
-            raise RunFailedError(one_line(problem) if ours is None else str(ours)) from None
-        raise ours from None
+        said = ours(problem)
+        if said is None or isinstance(said, OutputError):
+            raise RunFailedError(one_line(problem) if said is None else str(said)) from None
+        raise said from None

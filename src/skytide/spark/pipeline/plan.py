@@ -36,7 +36,7 @@ def _check_trigger(text: str) -> None:
 
 
 def _check_remote(text: str) -> None:
-    if not re.match(r"sc://|local(\[|$)", text):
+    if not re.match(r"sc://[^/]", text):
         raise OptionError("is not an address of Spark Connect", value=text, remedy="write sc://host:15002")
 
 

@@ -8,25 +8,16 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from skytide.errors import OptionError
 from skytide.spark.faults import need_pyspark
-from skytide.spark.java import ensure_java
-from skytide.spark.pipeline.faults import one_line
 from skytide.spark.pipeline.plan import Run
 from skytide.spark.pipeline.quiet import filtered_stderr
-from skytide.spark.session import ROCKSDB, SHUFFLE_PARTITIONS, STATE_PROVIDER, local_session
+from skytide.spark.session import SHUFFLE_PARTITIONS, local_session, remote_session
 from skytide.spark.shipping import needs_shipping, ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HERE = re.compile(r"spark://(localhost|127\.0\.0\.1|\[::1\])[:/]")
-_NEEDED = {
-    STATE_PROVIDER: ROCKSDB,
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-}
 
 
 def start(run: Run) -> tuple[SparkSession, bool]:
@@ -36,7 +27,7 @@ def start(run: Run) -> tuple[SparkSession, bool]:
 
     active = SparkSession.getActiveSession() is not None
     with contextlib.nullcontext() if active else filtered_stderr():
-        spark = _connected(run, run.remote) if run.remote is not None else _classic(run, active)
+        spark = _classic(run, active) if run.remote is None else remote_session(run.remote, **run.spark)
     if run.remote is not None or needs_shipping(run.master):
         ship(spark)
     _choose_partitions(spark)
@@ -54,30 +45,6 @@ def _classic(run: Run, active: bool) -> SparkSession:
         if _HERE.match(run.master) and "PYSPARK_PYTHON" not in os.environ:
             settings.setdefault("spark.pyspark.python", sys.executable)
     return local_session(run.master, **settings)
-
-
-def _connected(run: Run, remote: str) -> SparkSession:
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
-    settings = dict(run.spark)
-    if not remote.startswith("sc://"):  # a server inside this process, for trying things out
-        ensure_java()
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings = {"spark.ui.enabled": "false", "spark.connect.grpc.binding.address": "127.0.0.1", **settings}
-    builder = SparkSession.builder.remote(remote).appName(run.name)
-    try:
-        spark = builder.getOrCreate()
-        for name, value in {**_NEEDED, **settings}.items():
-            spark.conf.set(name, value)
-    except PySparkException as problem:
-        raise OptionError(
-            f"is not a Spark Connect server that can be used ({one_line(problem)})",
-            value=remote,
-            remedy="check the address and the settings",
-        ) from None
-    return spark
 
 
 def _choose_partitions(spark: SparkSession) -> None:
