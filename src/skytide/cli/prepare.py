@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -185,12 +186,24 @@ def _progress(text: str) -> None:
 @contextmanager
 def one_line() -> Iterator[None]:
     """What Spark complains about as one line of bad input; its own text runs over pages."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     from skytide.errors import InputError
 
     try:
         yield
-    except PySparkException as problem:
-        lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-        raise InputError(f"Spark cannot use the data: {lines[0] if lines else type(problem).__name__}") from None
+    except (PySparkException, Py4JJavaError) as problem:
+        raise InputError(f"Spark cannot use the data: {_cause(str(problem))}") from None
+
+
+def _cause(text: str) -> str:
+    """What is behind an error of Spark's: the last cause it names, or else its first line.
+
+    >>> _cause("An error occurred.\\n at a.B\\nCaused by: a.b.C: [BAD_CSV] Malformed: 1,2 SQLSTATE: KD000\\n at c.D")
+    'Malformed: 1,2'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it does not say why"]
+    causes = [line.partition(": ")[2].partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
+    line = next((cause for cause in reversed(causes) if cause), lines[0])
+    return re.sub(r"^\[[A-Z0-9_.]+\] | SQLSTATE: \w+$", "", line)
