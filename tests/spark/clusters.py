@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,14 +44,14 @@ executorEnv.XDG_CACHE_HOME = "{cache}"
 """
 
 
-def pipeline(name: str, master: str, python: str) -> dict[str, Any]:
-    """Run a pipeline on a master: its exit status, the ids that it wrote, where executors had the package."""
+def pipeline(name: str, python: str, *where: str, settings: bool = True) -> dict[str, Any]:
+    """Run a pipeline somewhere: its exit status, the ids that it wrote, where executors had the package."""
     out = Path.cwd() / name
     text = PIPELINE.format(out=out, python=python, cache=os.environ["XDG_CACHE_HOME"])
     file, log = Path.cwd() / f"{name}.toml", Path(python).parent / "started.log"
     log.write_text("")
-    file.write_text(text)
-    command = [sys.executable, "-m", "skytide.cli", "run", "--master", master, str(file)]
+    file.write_text(text if settings else text[: text.index("[spark]")])
+    command = [sys.executable, "-m", "skytide.cli", "run", *where, str(file)]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     rows = [json.loads(line)["id"] for path in out.glob("*.json") for line in path.read_text().splitlines()]
     homes = sorted(str(path) for path in Path(os.environ["XDG_CACHE_HOME"]).glob("skytide/skytide-*/skytide"))
@@ -65,38 +65,65 @@ def pipeline(name: str, master: str, python: str) -> dict[str, Any]:
     }
 
 
+Begin = Callable[..., None]
+
+
 @contextmanager
-def standalone() -> Iterator[str]:
-    """A master and a worker on loopback; the address of the master."""
+def processes(**variables: str) -> Iterator[Begin]:
+    """Starts programs of Spark's, each with a log, and ends them."""
     import pyspark
 
     from skytide.spark import ensure_java
 
     ensure_java()
     home = Path(pyspark.__file__).parent
-    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
-    start = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy"]
-    processes = []
+    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"} | variables
+    started = []
 
-    def begin(what: str, *arguments: str) -> subprocess.Popen[str]:
-        log = (Path.cwd() / f"{what}.log").open("w")
-        command = [start[0], f"{start[1]}.{what}", *arguments]
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, text=True)
-        processes.append(process)
-        return process
+    def begin(log: str, program: str, *arguments: str) -> None:
+        with (Path.cwd() / log).open("w") as file:
+            command = [str(home / "bin" / program), *arguments]
+            started.append(subprocess.Popen(command, env=environment, stdout=file, stderr=file))
 
     try:
-        begin("master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-        address = until("master.Master.log", r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
-        folder = str(Path.cwd() / "work")
-        begin("worker.Worker", "--host", "127.0.0.1", "--cores", "2", "--memory", "2g", "--work-dir", folder,
-              "--webui-port", "0", address)  # fmt: skip
-        until("worker.Worker.log", "Successfully registered with master")
-        yield address
+        yield begin
     finally:
-        for process in reversed(processes):
+        for process in reversed(started):
             process.terminate()
             process.wait(60)
+
+
+@contextmanager
+def standalone() -> Iterator[str]:
+    """A master and a worker on loopback; the address of the master."""
+    deploy = "org.apache.spark.deploy"
+    with processes() as begin:
+        options = ["--host", "127.0.0.1", "--webui-port", "0"]
+        begin("master.log", "spark-class", f"{deploy}.master.Master", *options, "--port", "0")
+        address = until("master.log", r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
+        options += ["--cores", "2", "--memory", "2g", "--work-dir", str(Path.cwd() / "work")]
+        begin("worker.log", "spark-class", f"{deploy}.worker.Worker", *options, address)
+        until("worker.log", "Successfully registered with master")
+        yield address
+
+
+@contextmanager
+def connect(python: str) -> Iterator[str]:
+    """A server of Spark Connect on loopback that has no Skytide; its address."""
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.ui.enabled": "false",
+    }
+    options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    # A server has an environment of its own: nothing of ours is on its path.
+    with processes(PYSPARK_PYTHON=python, PYTHONPATH="") as begin:
+        begin("connect.log", "spark-submit", "--master", "local[2]", *options, "--class", server, "spark-internal")
+        yield "sc://" + until("connect.log", r"Spark Connect server started at: (127\.0\.0\.1:\d+)")
 
 
 def until(log: str, pattern: str) -> str:
@@ -110,7 +137,10 @@ def until(log: str, pattern: str) -> str:
 
 
 if __name__ == "__main__":
-    answer = {"local-cluster": pipeline("local-cluster", "local-cluster[2,1,1024]", sys.argv[1])}
-    with standalone() as master:
-        answer["standalone"] = pipeline("standalone", master, sys.argv[1])
+    program = sys.argv[1]
+    answer = {"local-cluster": pipeline("local-cluster", program, "--master", "local-cluster[2,1,1024]")}
+    with standalone() as address:
+        answer["standalone"] = pipeline("standalone", program, "--master", address)
+    with connect(program) as address:
+        answer["connect"] = pipeline("connect", program, "--remote", address, settings=False)
     print(json.dumps(answer))

@@ -36,6 +36,12 @@ def test_what_spark_does_not_tell_is_left_out() -> None:
     assert Tally().add(report(0, 0, **nothing)) == "batch 0: 0 rows in, 0 retained, 0 changes, 0.50 s"
 
 
+def test_rows_that_spark_does_not_count_are_not_said_to_be_none() -> None:
+    tally = Tally(counted=False)
+    assert tally.add(report(0, 0)) == "batch 0: 0.50 s"
+    assert tally.summary(1.5, ["changes: out"]) == "1 batch in 1.5 s; changes: out"
+
+
 def test_a_report_counts_once_and_waiting_counts_never() -> None:
     tally = Tally()
     assert tally.add(report(0, 5, skytide_merge={"changes": 2})) is not None

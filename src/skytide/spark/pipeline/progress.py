@@ -15,6 +15,8 @@ COUNTED = ("retained", "changes", "late", "bad")
 class Tally:
     """Adds up micro-batches as Spark reports them. A report may be given any number of times and counts once."""
 
+    counted: bool = True
+    """Whether Spark counts rows at all: behind Spark Connect it does not see what foreachBatch reads."""
     batches: int = 0
     rows: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -36,19 +38,20 @@ class Tally:
             if name in observed:
                 self.counts[name] = self.counts.get(name, 0) + observed[name]
         seconds = int(spent.get("triggerExecution") or spent["addBatch"]) / 1000
-        parts = [f"{rows} rows in"]
+        parts = [f"{rows} rows in"] if self.counted else []
         if "input" in observed:
             parts.append(f"{observed['input'] - observed.get('sent', 0)} pruned")
         parts += [f"{observed[name]} {name}" for name in COUNTED if name in observed and _telling(name, observed[name])]
         lag = _lag(report, seconds)
         if lag is not None:
             parts.append(f"{_duration(lag)} behind")
-        return f"batch {number}: {', '.join(parts)}, {seconds:.2f} s"
+        return f"batch {number}: {', '.join([*parts, f'{seconds:.2f} s'])}"
 
     def summary(self, seconds: float, places: list[str]) -> str:
         """What the whole run did, in a line."""
         speed = f" ({self.rows / seconds:,.0f} rows/s)" if seconds > 0 and self.rows else ""
-        parts = [f"{_plural(self.batches, 'batch', 'batches')}, {_plural(self.rows, 'row')} in {seconds:.1f} s{speed}"]
+        rows = f", {_plural(self.rows, 'row')}" if self.counted else ""
+        parts = [f"{_plural(self.batches, 'batch', 'batches')}{rows} in {seconds:.1f} s{speed}"]
         parts += [f"{self.counts[name]} {name}" for name in ("changes", "late", "bad") if name in self.counts]
         return ", ".join(parts) + ("; " + ", ".join(places) if places else "")
 

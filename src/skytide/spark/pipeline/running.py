@@ -12,7 +12,7 @@ from skytide.errors import SkytideError
 from skytide.spark.faults import need_pyspark
 from skytide.spark.pipeline.faults import failures
 from skytide.spark.pipeline.kinds import Context
-from skytide.spark.pipeline.plan import Pipeline
+from skytide.spark.pipeline.plan import OUR_SINKS, Pipeline
 from skytide.spark.pipeline.progress import INPUT, Tally
 from skytide.spark.pipeline.quiet import quiet_loggers
 from skytide.spark.pipeline.reading import read
@@ -62,7 +62,7 @@ def _job(spark: SparkSession, pipeline: Pipeline, signals: Signals, say: Say) ->
         say(f"{line} in {time.monotonic() - began:.1f} s; {', '.join(places(pipeline))}")
         return 0
     answer = _built(_watched(rows, pipeline), pipeline)
-    tally = Tally()
+    tally = Tally(counted=pipeline.run.remote is None or pipeline.sink.format not in OUR_SINKS)
     query = start_stream(answer, pipeline)
     status = _follow(query, tally, signals, say)
     say(tally.summary(time.monotonic() - began, places(pipeline)))
