@@ -98,7 +98,7 @@ def test_pruned_and_merged_in_any_parts_the_answer_is_the_oracles(
     for first in range(7, 7 + parts, together):
         several = pa.array(range(first, min(first + together, 7 + parts)), pa.int32())
         mine = (batch.filter(pc.is_in(batch.column("part"), several)) for batch in spread)
-        for batch in tasks.merge_part(mine, 3):
+        for batch in tasks.merge_part(mine, preference, nulls):
             found += batch.column("id").to_pylist()
     assert sorted(found) == oracle(dicts, preference, nulls)
 
@@ -122,9 +122,9 @@ def test_a_claim_that_no_row_is_as_good_as_is_an_error() -> None:
     survivors = pa.table({"a": [1.0, 3.0], "b": [3.0, 1.0]})
     spread = list(tasks.spread_rows(survivors, preference, "error", [0]))
     for kept in ([(1.0, 3.0)], [(2.0, 3.0), (3.0, 1.0)]):
-        assert sum(batch.num_rows for batch in tasks.merge_part(iter(spread), 2, kept)) == 2
+        assert sum(batch.num_rows for batch in tasks.merge_part(iter(spread), preference, "error", kept)) == 2
     with pytest.raises(InputError, match=r"the table changed between two readings.*stable=False"):
-        list(tasks.merge_part(iter(spread), 2, [(1.0, 3.0), (2.0, 2.0)]))
+        list(tasks.merge_part(iter(spread), preference, "error", [(1.0, 3.0), (2.0, 2.0)]))
 
 
 # -- on Spark ----------------------------------------------------------------------------------------------------------

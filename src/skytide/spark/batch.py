@@ -17,9 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from skytide.errors import OptionError
 from skytide.model import Column, MissingPolicy, Preference, check_missing_policy
@@ -30,6 +28,7 @@ from skytide.spark.faults import need_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+MESSAGES = "part INT NOT NULL, witness BOOLEAN NOT NULL, data BINARY NOT NULL"
 MOST_PARTS = 8
 """Into so many parts the merge goes at most, unless told otherwise: each of them reads all witnesses."""
 
@@ -101,7 +100,7 @@ def _skyline(df: DataFrame, preference: Preference, nulls: MissingPolicy, parts:
         names = part_names(min(MOST_PARTS, partitions), partitions)
     else:
         names = list(range(parts))
-    spread = inner.mapInArrow(task.spreader(names, _arrow_schema(inner)), _spread_schema(inner))
+    spread = inner.mapInArrow(task.spreader(names), MESSAGES)
     # Unlike a number of partitions, a column leaves Spark free to put small ones together.
     shuffled = spread.repartition("part") if parts is None else spread.repartitionById(parts, "part")
     return shuffled.mapInArrow(task.merger(), df.schema)
@@ -118,25 +117,6 @@ def _roles(preference: Preference) -> tuple[Sequence[Column], ...]:
 
 def _quoted(name: Column) -> str:
     return "`" + str(name).replace("`", "``") + "`"
-
-
-def _arrow_schema(df: DataFrame) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(df.schema, timezone="UTC")
-
-
-def _spread_schema(df: DataFrame) -> Any:
-    from pyspark.sql import types
-
-    return types.StructType(
-        [
-            types.StructField("part", types.IntegerType(), False),
-            types.StructField("witness", types.BooleanType(), False),
-            types.StructField("values", types.BinaryType(), False),
-            types.StructField("row", df.schema, True),
-        ]
-    )
 
 
 # -- parts that a shuffle by hash tells apart --------------------------------------------------------------------------

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skytide.errors import InputError, SkytideError
 from skytide.model import Booleans, Floats, MissingPolicy, Preference
 
 Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-PENDING_ROWS = 1 << 15
+PENDING_ROWS = 1 << 17
 """Rows wait until there are so many, or as many as candidates so far, before they are compared."""
 PENDING_BYTES = 64 << 20
 """Or until they take so much memory."""
@@ -59,13 +57,13 @@ class Task:
 
         return prune
 
-    def spreader(self, parts: Sequence[int], schema: pa.Schema) -> Mapper:
-        """For mapInArrow: the skyline of a partition of this schema, spread over parts of these names."""
+    def spreader(self, parts: Sequence[int]) -> Mapper:
+        """For mapInArrow: the skyline of a partition, spread as messages over parts of these names."""
 
         def spread(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             survivors = self.survivors(batches)
             if self.claims:  # the merge must be called also where no row is left
-                yield no_witness(parts[0], schema)
+                yield _messages(parts[:1], True, [b""])
             if survivors is not None:
                 yield from spread_rows(survivors, self.preference, self.nulls, parts)
 
@@ -75,7 +73,7 @@ class Task:
         """For mapInArrow: the rows of one part, or of several, that are in the skyline of all."""
 
         def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield from merge_part(batches, self.preference.dimensions, self.claims)
+            yield from merge_part(batches, self.preference, self.nulls, self.claims)
 
         return merge
 
@@ -143,91 +141,66 @@ def _best(table: pa.Table, preference: Preference, nulls: MissingPolicy) -> pa.T
 def spread_rows(
     survivors: pa.Table, preference: Preference, nulls: MissingPolicy, parts: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """One copy of the survivors' values for every part, and each survivor with its values for one part."""
+    """One copy of the survivors' values for every part, and each survivor for one part.
+
+    Both are packed: Spark shuffles a few large binary values far faster than as many rows.
+    """
     from skytide.tables import oriented
 
     if not survivors.num_rows:
         return
     values = oriented(survivors, preference, nulls).values
-    kind = pa.struct(list(survivors.schema))
     step = max(1, WITNESS_BYTES // (8 * values.shape[1]))
-    names = np.array(parts, dtype=np.int32)
     for start in range(0, len(values), step):
-        piece = values[start : start + step].tobytes()
-        copies = pa.array([piece] * len(parts), pa.binary())
-        yield _spread_batch(names, True, copies, pa.nulls(len(parts), kind))
-    start = 0
-    for batch in survivors.to_batches(BATCH_ROWS):
-        stop = start + batch.num_rows
-        rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-        shares = names[np.arange(start, stop) % len(parts)]
-        yield _spread_batch(shares, False, _bytes_of_rows(values[start:stop]), rows)
-        start = stop
+        yield _messages(parts, True, [values[start : start + step].tobytes()] * len(parts))
+    for place, part in enumerate(parts):
+        mine = survivors.take(pa.array(np.arange(place, survivors.num_rows, len(parts))))
+        for batch in mine.to_batches(BATCH_ROWS):
+            yield _messages([part], False, [_packed(batch)])
 
 
-def no_witness(part: int, schema: pa.Schema) -> pa.RecordBatch:
-    """A message to one part that says nothing but that there is a partition."""
-    return _spread_batch(np.array([part]), True, pa.array([b""], pa.binary()), pa.nulls(1, pa.struct(list(schema))))
+def _messages(parts: Sequence[int], witness: bool, data: list[bytes]) -> pa.RecordBatch:
+    columns = [pa.array(parts, pa.int32()), pa.array([witness] * len(parts)), pa.array(data, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["part", "witness", "data"])
 
 
-def _bytes_of_rows(values: Floats) -> pa.Array:
-    """Each row of a matrix as the bytes of its numbers, without a Python object per row."""
-    width = values.shape[1] * 8
-    offsets = np.arange(len(values) + 1, dtype=np.int32) * width
-    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(np.ascontiguousarray(values).tobytes())]
-    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
-
-
-def _spread_batch(shares: Any, witness: bool, keys: pa.Array, rows: pa.Array) -> pa.RecordBatch:
-    columns = [pa.array(shares, pa.int32()), pa.array(np.full(len(shares), witness)), keys, rows]
-    return pa.RecordBatch.from_arrays(columns, ["part", "witness", "values", "row"])
+def _packed(batch: pa.RecordBatch) -> bytes:
+    room = pa.BufferOutputStream()
+    with pa.ipc.new_stream(room, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(room.getvalue())
 
 
 # -- merge -------------------------------------------------------------------------------------------------------------
 
 
 def merge_part(
-    batches: Iterator[pa.RecordBatch], dimensions: int, claims: Sequence[Sequence[float]] = ()
+    messages: Iterator[pa.RecordBatch],
+    preference: Preference,
+    nulls: MissingPolicy,
+    claims: Sequence[Sequence[float]] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one part, or of several parts in one task, that none of the witnesses dominates."""
-    witnesses: list[Floats] = []
-    own: list[pa.RecordBatch] = []
+    from skytide.tables import oriented
+
+    witnesses = [np.empty((0, preference.dimensions))]
+    own: list[pa.Table] = []
     copy: int | None = None
-    for batch in batches:
-        is_witness = batch.column("witness")
-        parts = batch.column("part")
-        if copy is None and pc.any(is_witness).as_py():
-            copy = pc.min(parts.filter(is_witness)).as_py()
-        if copy is not None:  # several parts brought as many copies
-            mine = pc.and_(is_witness, pc.equal(parts, copy))
-            witnesses.append(_matrix(batch.column("values").filter(mine), dimensions))
-        rows = batch.filter(pc.invert(is_witness))
-        if rows.num_rows:
-            own.append(rows)
-    known = np.concatenate([np.empty((0, dimensions)), *witnesses])
+    for batch in messages:
+        for part, witness, data in zip(*batch.columns, strict=True):
+            if not witness.as_py():
+                own.append(pa.ipc.open_stream(data.as_buffer()).read_all())
+                continue
+            copy = part.as_py() if copy is None else copy
+            if part.as_py() == copy:  # several parts brought as many copies
+                witnesses.append(np.frombuffer(data.as_buffer(), np.float64).reshape(-1, preference.dimensions))
+    known = np.concatenate(witnesses)
     if copy is not None:
         _check_claims(known, claims)
-    if not own:
-        return
-    inside = undominated(np.concatenate([_matrix(rows.column("values"), dimensions) for rows in own]), known)
-    start = 0
-    for rows in own:
-        stop = start + rows.num_rows
-        kept = rows.column("row").filter(pa.array(inside[start:stop]))
-        start = stop
-        if len(kept):
-            fields = [kept.type.field(position) for position in range(kept.type.num_fields)]
-            yield pa.RecordBatch.from_arrays(kept.flatten(), schema=pa.schema(fields))
-
-
-def _matrix(packed: pa.Array, dimensions: int) -> Floats:
-    """The numbers of packed values, of one row or many rows each, without a Python object per value."""
-    packed = packed.cast(pa.large_binary())
-    _, offsets, data = packed.buffers()
-    if not len(packed) or data is None:
-        return np.empty((0, dimensions))
-    bounds = np.frombuffer(offsets, dtype=np.int64)[packed.offset : packed.offset + len(packed) + 1]
-    return np.frombuffer(data[bounds[0] : bounds[-1]], dtype=np.float64).reshape(-1, dimensions)
+    if own:
+        rows = pa.concat_tables(own)
+        inside = undominated(oriented(rows, preference, nulls).values, known)
+        yield from rows.filter(pa.array(inside)).combine_chunks().to_batches(BATCH_ROWS)
 
 
 def _check_claims(witnesses: Floats, claims: Sequence[Sequence[float]]) -> None:
