@@ -102,7 +102,7 @@ def finished(query: Any) -> list[Any]:
 def rows_per_second(progress: list[Any]) -> float:
     """The median over the micro-batches with rows, but the first ones."""
     full = [one for one in progress if one.numInputRows][SKIPPED:]
-    return statistics.median(one.numInputRows / one.durationMs["triggerExecution"] * 1000 for one in full)
+    return float(statistics.median(one.numInputRows / one.durationMs["triggerExecution"] * 1000 for one in full))
 
 
 def expected(stream: Stream, values: Any, length: int) -> set[tuple[int, str, int]]:
@@ -113,7 +113,7 @@ def expected(stream: Stream, values: Any, length: int) -> set[tuple[int, str, in
     for start in range(0, total, 1 << 20):
         times = np.arange(start, min(total, start + (1 << 20)))
         found |= set(kept.extend(values[times], times=times, ids=times))
-    return {tuple(change) for change in found}  # type: ignore[misc]
+    return {tuple(change) for change in found}
 
 
 def written(folder: Path) -> set[tuple[int, str, int]]:
@@ -130,7 +130,9 @@ def measure(spark: SparkSession, stream: Stream, lengths: list[int], say: Any) -
         source.mkdir()
         values = stream.values()
         stream.write(source, values)
-        run_identity(spark, Stream(stream.kind, stream.dimensions, stream.rows, 1, stream.files), source, Path(name, "w"))
+        run_identity(
+            spark, Stream(stream.kind, stream.dimensions, stream.rows, 1, stream.files), source, Path(name, "w")
+        )
         for length in lengths:
             before = rows_per_second(run_identity(spark, stream, source, Path(name, f"i{length}")))
             folder = Path(name, f"w{length}")
@@ -175,6 +177,6 @@ def idle(spark: SparkSession, batches: int = 12) -> dict[str, float]:
         plain = run_identity(spark, stream, source, Path(name, "i"))
 
     def middle(progress: list[Any]) -> float:
-        return statistics.median(one.durationMs["triggerExecution"] for one in progress[3:]) / 1000
+        return float(statistics.median(one.durationMs["triggerExecution"] for one in progress[3:])) / 1000
 
     return {"window": middle(ours), "identity": middle(plain), "all": took}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming import TwsTester
+from pyspark.sql.streaming.tws_tester import TwsTester
 
 from skytide.model import Preference, Window
 from skytide.monitors.sliding.clock import LOWEST

@@ -142,7 +142,8 @@ def test_net_changes_lead_from_answer_to_answer(
     for emit in ("changes", "net"):
         query = query_of(dimensions, window=Window(duration=duration), by=by, emit=emit)
         simulation = Simulation(query)
-        states, answer = [], set()
+        states: list[set[Any]] = []
+        answer: set[Any] = set()
         for number, partitions in enumerate(batches):
             if number in restarts:
                 simulation.restart()
@@ -180,7 +181,7 @@ def test_rows_that_cannot_be_used_come_out_as_bad_and_close_nothing() -> None:
 
 def test_a_second_live_row_with_an_id_is_bad_and_a_later_one_takes_its_place() -> None:
     simulation = Simulation(query_of(1, window=Window(duration=5)))
-    rows = [(1, 7, "x", (1.0,)), (3, 7, "x", (0.0,)), (6, 7, "x", (2.0,))]
+    rows: list[Row] = [(1, 7, "x", (1.0,)), (3, 7, "x", (0.0,)), (6, 7, "x", (2.0,))]
     simulation.batch([table(rows[:1], 1), table(rows[1:], 1)], [simulation.query.clock.tick_that_closes(20)])
     simulation.idle()
     # The id leaves and enters at 6: nothing changes for who looks at ids.
