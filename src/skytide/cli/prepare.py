@@ -186,7 +186,7 @@ def _progress(text: str) -> None:
 @contextmanager
 def one_line() -> Iterator[None]:
     """What Spark complains about as one line of bad input; its own text runs over pages."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     from skytide.errors import InputError
