@@ -13,13 +13,18 @@ from collections.abc import Iterator
 NOISE = re.compile(
     rb"(Starting )?Streaming TransformWithStateInPandas Python worker|WARNING: Using incubator modules: "
 )
+_LOGGED = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR ")
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _PATIENCE_SECONDS = 2.0
+
+stopping = threading.Event()
+"""Set while a run is being stopped: Spark then logs as errors what the stop itself interrupts."""
 
 
 @contextlib.contextmanager
 def filtered_stderr() -> Iterator[None]:
     """What processes that are started inside write to standard error goes through a filter, as long as they live."""
+    stopping.clear()
     reading, writing = os.pipe()
     ours = os.dup(2)
     os.dup2(writing, 2)
@@ -40,7 +45,7 @@ def _pass_on(reading: int, writing: int) -> None:
     dropped = False
     with open(reading, "rb") as lines:
         for line in lines:
-            noise = NOISE.match(line) is not None
+            noise = NOISE.match(line) is not None or (stopping.is_set() and _LOGGED.match(line) is not None)
             # Each of Spark's announcements is followed by an empty line.
             if not noise and not (dropped and not line.strip()):
                 with contextlib.suppress(OSError):

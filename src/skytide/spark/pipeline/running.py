@@ -14,7 +14,7 @@ from skytide.spark.pipeline.faults import failures
 from skytide.spark.pipeline.kinds import Context
 from skytide.spark.pipeline.plan import OUR_SINKS, Pipeline
 from skytide.spark.pipeline.progress import INPUT, Tally
-from skytide.spark.pipeline.quiet import quiet_loggers
+from skytide.spark.pipeline.quiet import quiet_loggers, stopping
 from skytide.spark.pipeline.reading import read
 from skytide.spark.pipeline.session import start
 from skytide.spark.pipeline.stopping import Signals, Stopped
@@ -127,6 +127,7 @@ def _follow(query: StreamingQuery, tally: Tally, signals: Signals, say: Say) -> 
 
 
 def _stop(query: StreamingQuery) -> None:
+    stopping.set()
     with contextlib.suppress(Exception):
         query.stop()
 
