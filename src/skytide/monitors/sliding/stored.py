@@ -5,6 +5,8 @@ Engines are not stored: any engine that loads the retained rows has the same fut
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from skytide.monitors.sliding.waiting import Arrivals
 from skytide.monitors.storage import HOSTILE, Parts, pack, unpack
 
 if TYPE_CHECKING:
+    from skytide.monitors.sliding.base import MovingWindow
     from skytide.monitors.sliding.scoring import ScoreFunction
     from skytide.monitors.sliding.window import SlidingWindow
 
@@ -31,6 +34,11 @@ VERSION = 1
 
 def dump(window: SlidingWindow) -> bytes:
     """The window as bytes. O(retained rows, pending rows and live ids)."""
+    return pack(KIND, VERSION, *contents(window))
+
+
+def contents(window: MovingWindow) -> tuple[dict[str, Any], Parts]:
+    """What there is to store of any window: plain values and arrays."""
     flow, clock = window._flow, window._clock
     retained = flow.retained()
     meta: dict[str, Any] = {
@@ -70,39 +78,51 @@ def dump(window: SlidingWindow) -> bytes:
     parts["live_ids"] = _objects(one for one, _ in known)
     width = 1 if isinstance(flow, TimeFlow) else 3
     parts["live_arrivals"] = np.array([arrival for _, arrival in known], dtype=np.int64).reshape(len(known), width)
-    return pack(KIND, VERSION, meta, parts)
+    return meta, parts
 
 
 def restore(blob: bytes, make: type[SlidingWindow], score: ScoreFunction | None = None) -> SlidingWindow:
     """The window that `dump` wrote; a `StateError` for any other bytes."""
     meta, parts = unpack(blob, KIND, VERSION)
-    try:
+    with in_order():
         if (meta["options"]["score"] == []) != (score is not None):
             raise StateError(
                 "the stored window has " + ("no score function" if score else "a score function, which is not stored"),
                 remedy="leave score out" if score else "give it again: from_bytes(blob, score=...)",
             )
-        return _rebuild(meta, parts, make, score)
+        preference, options = preference_and_options(meta)
+        if score is not None:
+            options["score"] = score
+        window = make(preference, **options)
+        fill(window, meta, parts)
+        return window
+
+
+@contextmanager
+def in_order() -> Iterator[None]:
+    """Whatever stored parts of no window make Python raise is a `StateError`."""
+    try:
+        yield
     except StateError:
         raise
     except HOSTILE as reason:
         raise StateError(f"the stored window is not in order ({reason!r:.120})", remedy="store it again") from None
 
 
-def _rebuild(
-    meta: dict[str, Any], parts: Parts, make: type[SlidingWindow], score: ScoreFunction | None
-) -> SlidingWindow:
+def preference_and_options(meta: dict[str, Any]) -> tuple[Preference, dict[str, Any]]:
+    """What the stored window was made with."""
     options = dict(meta["options"])
-    preference = Preference(**{role: tuple(options.pop(role)) for role in ("minimize", "maximize", "by")})
-    if score is not None:
-        options["score"] = score
-    window = make(preference, **options)
+    return Preference(**{role: tuple(options.pop(role)) for role in ("minimize", "maximize", "by")}), options
+
+
+def fill(window: MovingWindow, meta: dict[str, Any], parts: Parts) -> None:
+    """Give a new window the rows, ids, groups and tallies that `contents` took."""
     flow = window._flow
     window._tallies = {name: _whole(meta["tallies"][name]) for name in window._tallies}
     flow.work = {**flow.work, **{str(name): _whole(amount) for name, amount in meta["work"].items()}}
     window._live.came_again = bool(meta["came_again"])
     kind, number = meta["handles"]["kind"], _whole(meta["handles"]["next"])
-    _must(kind in (None, "number", "integer", "other"), "kind of ids")
+    must(kind in (None, "number", "integer", "other"), "kind of ids")
     window._handles.kind, window._handles.next = kind, number
     window._handles.known = dict(zip(parts["known_handles"].tolist(), parts["known_ids"].tolist(), strict=True))
     _restore_groups(window, meta, parts)
@@ -110,7 +130,7 @@ def _rebuild(
     if isinstance(flow, TimeFlow):
         _restore_time(flow, meta["time"])
         assert waiting is not None
-        _must(flow.clock.holds(waiting.keys) and bool((waiting.keys > flow.closed).all()), "times")
+        must(flow.clock.holds(waiting.keys) and bool((waiting.keys > flow.closed).all()), "times")
         flow.waiting.add(waiting, flow.closed)
     else:
         flow.number = _whole(meta["count"]["number"])
@@ -120,36 +140,35 @@ def _rebuild(
         held = window._live.arrivals.get(one)
         fresh = int(arrival[0]) if isinstance(flow, TimeFlow) else tuple(map(int, arrival))
         window._live.arrivals[one] = fresh if held is None else [*_listed(held), fresh]
-    return window
 
 
-def _restore_groups(window: SlidingWindow, meta: dict[str, Any], parts: Parts) -> None:
+def _restore_groups(window: MovingWindow, meta: dict[str, Any], parts: Parts) -> None:
     groups = window._groups
     if groups.by:
         columns = [parts[f"group_{position}"].tolist() for position in range(len(groups.by))]
         for code, key in zip(meta["groups"]["codes"], zip(*columns, strict=True), strict=True):
             groups.add(tuple(map(canonical, key)), _whole(code))
-        _must(len(groups.codes) == len(groups.keys) and groups.next <= _whole(meta["groups"]["next"]), "groups")
+        must(len(groups.codes) == len(groups.keys) and groups.next <= _whole(meta["groups"]["next"]), "groups")
         groups.next = meta["groups"]["next"]
 
 
 def _restore_time(flow: TimeFlow, meta: dict[str, Any]) -> None:
     if meta["kind"] is not None:
-        _must(meta["kind"] in KINDS, "kind of time")
+        must(meta["kind"] in KINDS, "kind of time")
         flow.clock.settle(meta["kind"])
     flow.latest, flow.closed = _whole(meta["latest"], LOWEST), _whole(meta["closed"], LOWEST)
 
 
-def _rows(window: SlidingWindow, parts: Parts, prefix: str) -> Arrivals:
+def _rows(window: MovingWindow, parts: Parts, prefix: str) -> Arrivals:
     """Retained or waiting rows; compiled code will trust what is checked here."""
     times = "keys" if prefix else "arrivals"
     rows = Arrivals(*(parts[prefix + name] for name in ("values", "codes", "handles", times)))
     n = len(rows.handles)
-    _must(rows.values.dtype == np.float64 and rows.values.shape == (n, window._flow.dimensions), "values")
-    _must(not np.isnan(rows.values).any(), "values")
-    _must(all(column.dtype == np.int64 and column.shape == (n,) for column in rows[1:]), "columns")
-    _must(set(rows.codes.tolist()) <= (window._groups.keys.keys() if window._groups.by else {0}), "groups")
-    _must(window._handles.kind != "other" or window._handles.known.keys() >= set(rows.handles.tolist()), "ids")
+    must(rows.values.dtype == np.float64 and rows.values.shape == (n, window._flow.dimensions), "values")
+    must(not np.isnan(rows.values).any(), "values")
+    must(all(column.dtype == np.int64 and column.shape == (n,) for column in rows[1:]), "columns")
+    must(set(rows.codes.tolist()) <= (window._groups.keys.keys() if window._groups.by else {0}), "groups")
+    must(window._handles.kind != "other" or window._handles.known.keys() >= set(rows.handles.tolist()), "ids")
     return rows
 
 
@@ -159,7 +178,7 @@ def _load_engines(flow: CountFlow | TimeFlow, retained: Arrivals, parts: Parts) 
         mine = retained.pick(np.flatnonzero(retained.codes == code))
         now = flow.closed if isinstance(flow, TimeFlow) else flow.counts[code]
         timely = flow.clock.holds(mine.keys) if isinstance(flow, TimeFlow) else bool((mine.keys >= 1).all())
-        _must(timely and bool((mine.keys <= now).all() and (mine.keys[1:] >= mine.keys[:-1]).all()), "times")
+        must(timely and bool((mine.keys <= now).all() and (mine.keys[1:] >= mine.keys[:-1]).all()), "times")
         expiries = flow.clock.expiries(mine.keys) if isinstance(flow, TimeFlow) else mine.keys + flow.length
         engine = flow.engine(code)
         engine.load(Rows(mine.values, mine.keys, expiries, mine.handles), now)
@@ -169,11 +188,12 @@ def _load_engines(flow: CountFlow | TimeFlow, retained: Arrivals, parts: Parts) 
 
 
 def _whole(value: Any, least: int = 0) -> int:
-    _must(type(value) is int and least <= value <= HIGHEST, "numbers")
+    must(type(value) is int and least <= value <= HIGHEST, "numbers")
     return int(value)
 
 
-def _must(holds: bool, what: str) -> None:
+def must(holds: bool, what: str) -> None:
+    """A `StateError` that says what is wrong, unless it holds."""
     if not holds:
         raise StateError(f"the stored window's {what} are not in order", remedy="store it again")
 
