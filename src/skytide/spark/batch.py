@@ -8,7 +8,7 @@ little is left to merge, Spark's adaptive execution lets one task do it all. The
 changes between two readings still gives the skyline of something that was there.
 
 Most of the time goes into handing rows to Python, not into comparing them. So where the source is stable (cached, or
-declared so) a few strong rows of it become a filter that Spark itself applies before (`batch_strong`). Elsewhere they
+declared so) a few strong rows of it are a filter that Spark itself applies before (`batch_strong`). Elsewhere they
 are taken inside each task, from the rows at hand: the kernel begins every run of rows with such a pass.
 """
 

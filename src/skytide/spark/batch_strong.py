@@ -1,15 +1,16 @@
 """A few strong rows of a DataFrame as a filter that Spark applies by itself, before a row goes to Python.
 
 The kernel's own pass with strong rows (`kernel.batch_filter`) costs nothing to speak of; what costs is the way of every
-row from the JVM to Python. A filter of comparisons with constants is compiled into the scan and drops most rows there.
+row from the JVM to Python. An anti-join with a few broadcast rows is compiled into the scan and drops most rows there.
 It is right only while the strong rows are among those that are scanned later. So it is used for stable sources, and
 every strong row is also a claim that the merge checks: some row is at least as good. A claim that fails is an error.
 """
 
 from __future__ import annotations
 
-import decimal
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from skytide.errors import SkytideError
 from skytide.model import MissingPolicy, Preference
@@ -23,8 +24,8 @@ SAMPLE = 20_000
 LEAST_SAMPLE = SAMPLE
 """A table with fewer rows is small enough as it is."""
 CANDIDATES = 64
-COMPARISONS = 48
-"""At most so many comparisons for a row, over all strong rows and columns; the compiled filter stays small."""
+STRONG = 12
+"""At most so many strong rows of so many candidates."""
 LEAST_GAIN = 0.01
 LEAST_SHARE = 0.25
 """Each strong row drops at least this share of what those before it leave, and all together at least that share."""
@@ -41,8 +42,6 @@ def filtered(df: DataFrame, preference: Preference, nulls: MissingPolicy) -> tup
     claims, where a filter would not pay: columns of types that are not always exact in float64, few rows, or a sample
     that shows no strong ones. A row with a value that the tasks will complain about passes the filter.
     """
-    import pyarrow as pa
-
     names = [str(name) for name in preference.names]
     kinds = {field.name: field.dataType for field in df.schema}
     if not all(_is_exact(kinds[name]) for name in names):
@@ -56,13 +55,12 @@ def filtered(df: DataFrame, preference: Preference, nulls: MissingPolicy) -> tup
         return df, ()
     from skytide.kernel.batch_filter import choose_strong
 
-    most = max(1, COMPARISONS // len(names))
-    chosen, share, _ = choose_strong(found.values, CANDIDATES, most, LEAST_GAIN)
+    chosen, share, _ = choose_strong(found.values, CANDIDATES, STRONG, LEAST_GAIN)
     if not len(chosen) or share < LEAST_SHARE:
         return df, ()
     strong = sample.take(pa.array(chosen if found.rows is None else found.rows[chosen]))
     claims = oriented(strong, preference, nulls).values
-    return df.where(_survives(preference, kinds, strong.to_pylist())), tuple(map(tuple, claims.tolist()))
+    return _without_dominated(df, strong, preference), tuple(map(tuple, claims.tolist()))
 
 
 def _is_exact(kind: Any) -> bool:
@@ -72,42 +70,29 @@ def _is_exact(kind: Any) -> bool:
     return isinstance(kind, plain) or (isinstance(kind, types.DecimalType) and kind.precision <= _DECIMAL_DIGITS)
 
 
-def _survives(preference: Preference, kinds: dict[str, Any], strong: list[dict[str, Any]]) -> str:
-    """The condition as SQL: one text is parsed far faster than so many columns are made one by one."""
-    dominated = " OR ".join(f"({_dominated(preference, row)})" for row in strong)
-    # NULL where a value is missing, and no row is dropped for that.
-    return f"NOT coalesce(({dominated}) AND {_is_sound(preference, kinds)}, FALSE)"
+def _without_dominated(df: DataFrame, strong: pa.Table, preference: Preference) -> DataFrame:
+    """An anti-join with the strong rows.
 
-
-def _dominated(preference: Preference, strong: dict[str, Any]) -> str:
-    values = {str(name): _literal(strong[str(name)]) for name in preference.names}
-    behind = [f"{name} >= {values[str(name)]}" for name in preference.minimize]
-    behind += [f"{name} <= {values[str(name)]}" for name in preference.maximize]
-    equal = " AND ".join(f"{name} = {value}" for name, value in values.items())
-    return f"{' AND '.join(behind)} AND NOT ({equal})"
-
-
-def _literal(value: Any) -> str:
-    """A value in SQL, to the last bit.
-
-    >>> [_literal(value) for value in (True, 7, 0.1, float("-inf"), decimal.Decimal("1E+2"))]
-    ['TRUE', '7L', "double('0.1')", "double('-inf')", '100BD']
+    As constants in a condition they made a method too long for the JVM to compile, and cost more than they saved.
     """
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, int):
-        return f"{value}L"
-    if isinstance(value, float):
-        return f"double('{value!r}')"
-    if isinstance(value, decimal.Decimal):
-        return f"{value:f}BD"
-    return f"DATE'{value.isoformat()}'"
+    from pyspark.sql import functions
+
+    rivals = {str(name): f"s{position}" for position, name in enumerate(preference.names)}
+    pairs = [(rivals[str(name)], str(name)) for name in preference.minimize]
+    pairs += [(str(name), rivals[str(name)]) for name in preference.maximize]
+    weakly = " AND ".join(f"{better} <= {worse}" for better, worse in pairs)
+    somewhere = " OR ".join(f"{better} < {worse}" for better, worse in pairs)
+    condition = f"{weakly} AND ({somewhere}) AND {_is_sound(df, preference)}"
+    few = df.sparkSession.createDataFrame(strong.rename_columns(list(rivals.values())))
+    # A condition that is NULL, where a value is missing, matches nothing: the row stays.
+    return df.join(functions.broadcast(few), functions.expr(condition), "left_anti")
 
 
-def _is_sound(preference: Preference, kinds: dict[str, Any]) -> str:
+def _is_sound(df: DataFrame, preference: Preference) -> str:
     """Whether no value of a row is a reason to complain."""
     from pyspark.sql import types
 
+    kinds = {field.name: field.dataType for field in df.schema}
     sound = ["TRUE"]
     for name in map(str, preference.names):
         if isinstance(kinds[name], types.FloatType | types.DoubleType):
