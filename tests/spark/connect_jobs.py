@@ -9,12 +9,15 @@ import json
 import os
 import socket
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import skytide as sk
 from skytide.spark import local_session, plain_errors, register, remote_session, skyline
 from tests.spark.jobs import points
+from tests.spark.streaming.contract import Case, run
 
 
 def server() -> None:
@@ -65,6 +68,8 @@ def client(url: str) -> dict[str, Any]:
                 work()
         except sk.SkytideError as error:
             found[name] = str(error)
+    with tempfile.TemporaryDirectory() as folder:
+        found["windows"] = run(spark, Case(groups=4, rows=20, batches=2), Path(folder))
     spark.stop()
     return found
 

@@ -84,6 +84,7 @@ def test_a_client_without_java_gets_the_same_answers(
         "sql groups": 120,
         "task": MISSING,
         "function": "column 'z': there is no such column; choose one of: id, a, b, g",
+        "windows": [],
     }
 
 
