@@ -8,10 +8,13 @@ window does its whole work, and writes its changes and the current answer as fil
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import shutil
 import statistics
+import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +25,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import skytide as sk
-from skytide.spark import CurrentTable, ParquetSink, window, write
+from benchmarks import machine
+from skytide.spark import CurrentTable, ParquetSink, local_session, window, write
 from skytide.spark.streaming.operator import MERGED, PRUNED
 from skytide.streams.generators import generate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+STREAMS = ("independent:3", "independent:4", "anti-correlated:3")
 SKIPPED = 1
 """Micro-batches at the start of a query that are not counted."""
 
@@ -52,8 +57,6 @@ class Stream:
 
     def write(self, folder: Path, values: Any) -> None:
         """The files of all micro-batches, in the order of their times."""
-        import os
-
         for batch in range(self.batches):
             for part in range(self.files):
                 mine = np.arange(batch * self.rows + part, (batch + 1) * self.rows, self.files)
@@ -171,12 +174,46 @@ def idle(spark: SparkSession, batches: int = 12) -> dict[str, float]:
         source = Path(name, "in")
         source.mkdir()
         stream.write(source, stream.values())
-        start = time.perf_counter()
         ours = run_window(spark, stream, source, Path(name, "w"), 10)
-        took = time.perf_counter() - start
         plain = run_identity(spark, stream, source, Path(name, "i"))
 
     def middle(progress: list[Any]) -> float:
         return float(statistics.median(one.durationMs["triggerExecution"] for one in progress[3:])) / 1000
 
-    return {"window": middle(ours), "identity": middle(plain), "all": took}
+    return {"window": middle(ours), "identity": middle(plain)}
+
+
+def main(argv: list[str]) -> int:
+    """Run the benchmark; 0 when all changes are those expected."""
+    parser = argparse.ArgumentParser(
+        prog="skytide bench spark --parts streaming", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--quick", action="store_true", help="one small stream only")
+    parser.add_argument("--rows", type=float, default=4e6, help="rows per micro-batch (4e6)")
+    parser.add_argument("--batches", type=int, default=5, help="micro-batches, of which the first is not counted (5)")
+    parser.add_argument("--windows", type=float, nargs="+", default=[1e6, 1e7], help="lengths, in rows' worth of time")
+    parser.add_argument("--streams", nargs="+", metavar="KIND:D", default=list(STREAMS), help=", ".join(STREAMS))
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
+    chosen = parser.parse_args(argv)
+    if chosen.quick:
+        chosen.rows, chosen.batches, chosen.windows, chosen.streams = 20_000, 2, [10_000], ["independent:3"]
+    found = machine.describe("pyspark", "pyarrow")
+    print(machine.sentence(found), flush=True)
+    spark = local_session(chosen.master, **{"spark.driver.memory": "1g" if chosen.quick else "3g"})
+    lines = []
+    for text in chosen.streams:
+        kind, _, dimensions = text.partition(":")
+        stream = Stream(kind, int(dimensions), int(chosen.rows), chosen.batches)
+        lines += measure(
+            spark, stream, [int(length) for length in chosen.windows], lambda line: print(line, flush=True)
+        )
+    floor = idle(spark, 5 if chosen.quick else 15)
+    print(f"a micro-batch of one row: window {floor['window']:.2f} s, identity {floor['identity']:.2f} s", flush=True)
+    if chosen.json:
+        chosen.json.write_text(json.dumps({"streams": lines, "idle": floor, "machine": found}, indent=1))
+    return 0 if all(line["equal"] for line in lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
