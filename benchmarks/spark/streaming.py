@@ -50,9 +50,11 @@ class Stream:
 
     @property
     def names(self) -> list[str]:
+        """The columns that count."""
         return [f"x{k}" for k in range(self.dimensions)]
 
     def values(self) -> Any:
+        """The values of all rows."""
         return generate(self.kind, self.rows * self.batches, self.dimensions, seed=7)
 
     def write(self, folder: Path, values: Any) -> None:
@@ -66,6 +68,7 @@ class Stream:
                 os.utime(file, (1_700_000_000 + batch,) * 2)
 
     def read(self, spark: SparkSession, folder: Path) -> DataFrame:
+        """The stream of the files in a folder."""
         schema = ", ".join(["id BIGINT", "t BIGINT", *(f"{name} DOUBLE" for name in self.names)])
         return spark.readStream.schema(schema).option("maxFilesPerTrigger", self.files).parquet(str(folder))
 
