@@ -63,8 +63,7 @@ def by_definition(rows: list[Row], days: int, logarithm: bool) -> list[Row]:
             heights = [Fraction(math.log(own[day])) if logarithm else own[day] for day in window[1:]]
             trend = slope([Fraction(place) for place in range(days)], heights)
             if beta is not None and trend is not None:
-                update = {"time": traded[end], "id": symbol, "beta": float(beta), "slope": float(trend)}
-                found.append({**update, "close": float(own[traded[end]])})
+                found.append({"time": traded[end], "id": symbol, "beta": float(beta), "slope": float(trend)})
     return sorted(found, key=lambda update: (update["time"], update["id"]))
 
 

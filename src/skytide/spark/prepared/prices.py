@@ -1,8 +1,8 @@
 """Daily prices to beta and slope per symbol over 200 days: the stock data of udom14 (Section 6.1, STK).
 
-The paper takes the slope of the close price and rounds both to two decimals (`price="close", decimals=2`), which
-leaves about half of the symbols unmoved on a day. Its market is not said; ours is the equal-weighted index of all
-symbols in the data.
+The paper takes the slope of the close price and rounds both to two decimals (`price="close", decimals=2`, and
+`changes=True` in `prepare`), which leaves about half of the symbols unmoved on a day. Its market is not said; ours is
+the equal-weighted index of all symbols in the data.
 
 Both are least-squares slopes, of sums around running means, so that prices far from zero lose no digits and nothing
 drifts from day to day.
@@ -32,7 +32,7 @@ def build(
     price: str = "log",
     decimals: int | None = None,
 ) -> DataFrame:
-    """Updates `time, id, beta, slope, close`: one per day and symbol, from its (days + 1)-th trading day on.
+    """Updates `time, id, beta, slope`: one per day and symbol, from its (days + 1)-th trading day on.
 
     Cost: one shuffle by symbol and a small one by day; a row costs the same whatever `days` is.
     """
@@ -63,7 +63,7 @@ def build(
         ),
     )
     height = F.log("close") if price == "log" else F.col("close")
-    ready = spans.select("date", "symbol", "close", "_rank", "_return", "_market", height.alias("_height"))
+    ready = spans.select("date", "symbol", "_rank", "_return", "_market", height.alias("_height"))
     sums = regressions(ready, days, beta=("_market", "_return"), slope=("_rank", "_height"))
     # The first return comes with the second price, so that many returns with one price more.
     full = sums.where(F.col("_rank") > days).where(F.col("_beta_xx") > STILL * days)
@@ -72,7 +72,6 @@ def build(
         F.col("symbol").alias("id"),
         (F.col("_beta_xy") / F.col("_beta_xx")).alias("beta"),
         (F.col("_slope_xy") / F.col("_slope_xx")).alias("slope"),
-        "close",
     )
     if decimals is not None:
         updates = updates.withColumns({name: F.round(name, decimals) for name in ("beta", "slope")})
@@ -175,7 +174,6 @@ PIPELINE = Pipeline(
         "beta": "covariance(r, m) / variance(m) over the symbol's last DAYS returns; r = close / close before - 1, "
         "m = the index's return over the same span",
         "slope": "least-squares slope of log(close) over the symbol's last DAYS trading days, per trading day",
-        "close": "the price",
     },
     rules="The index gains each day the mean return of the symbols that traded on this day and the day before. A day "
     "without a price above zero is no trading day of the symbol; the return after a gap is compared with the index "
