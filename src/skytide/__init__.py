@@ -17,6 +17,7 @@ _HOMES = {
     "Preference": "skytide.model",
     "SkytideError": "skytide.errors",
     "SlidingWindow": "skytide.monitors.sliding.window",
+    "UncertainWindow": "skytide.monitors.uncertain.window",
     "Window": "skytide.model",
     "skyline": "skytide.batch",
 }
@@ -26,8 +27,19 @@ if TYPE_CHECKING:
     from skytide.errors import SkytideError
     from skytide.model import Change, Changes, Ledger, Preference, Window
     from skytide.monitors.sliding.window import SlidingWindow
+    from skytide.monitors.uncertain.window import UncertainWindow
 
-__all__ = ["Change", "Changes", "Ledger", "Preference", "SkytideError", "SlidingWindow", "Window", "skyline"]
+__all__ = [
+    "Change",
+    "Changes",
+    "Ledger",
+    "Preference",
+    "SkytideError",
+    "SlidingWindow",
+    "UncertainWindow",
+    "Window",
+    "skyline",
+]
 
 
 def __getattr__(name: str) -> Any:

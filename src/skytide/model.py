@@ -210,19 +210,8 @@ class Changes:
     def of(cls, times: npt.ArrayLike, signs: npt.ArrayLike, ids: npt.ArrayLike) -> Changes:
         """Columns in any order, put in the order of the change stream. O(n log n)."""
         times, signs, ids = np.asarray(times), np.asarray(signs, dtype=np.int8), np.asarray(ids)
-        order = np.lexsort((signs, times))
-        times, signs, ids = times[order], signs[order], ids[order]
-        # Ids are compared as text, which is slow to make; only runs of one time and sign need it.
-        same = (times[1:] == times[:-1]) & (signs[1:] == signs[:-1]) if len(times) else np.zeros(0, bool)
-        tied = np.zeros(len(times), dtype=bool)
-        tied[1:] |= same
-        tied[:-1] |= same
-        if tied.any():
-            where = np.flatnonzero(tied)
-            texts = _sortable([str(one) for one in ids[where].tolist()])
-            inner = np.lexsort((texts, signs[where], times[where]))
-            ids[where] = ids[where][inner]
-        return cls(times, signs, ids)
+        order = change_order(times, signs, ids)
+        return cls(times[order], signs[order], ids[order])
 
     @classmethod
     def concatenate(cls, parts: Sequence[Changes]) -> Changes:
@@ -247,6 +236,22 @@ class Changes:
     def symbols(self) -> npt.NDArray[np.str_]:
         """The signs as `+` and `-`."""
         return np.where(self.signs > 0, "+", "-")
+
+
+def change_order(times: npt.NDArray[Any], signs: npt.NDArray[Any], ids: npt.NDArray[Any]) -> Integers:
+    """The positions of changes in the order of the change stream; what is equal keeps its order. O(n log n)."""
+    order = np.lexsort((signs, times))
+    times, signs = times[order], signs[order]
+    # Ids are compared as text, which is slow to make; only runs of one time and sign need it.
+    same = (times[1:] == times[:-1]) & (signs[1:] == signs[:-1]) if len(times) else np.zeros(0, bool)
+    tied = np.zeros(len(times), dtype=bool)
+    tied[1:] |= same
+    tied[:-1] |= same
+    if tied.any():
+        where = np.flatnonzero(tied)
+        texts = _sortable([str(one) for one in ids[order[where]].tolist()])
+        order[where] = order[where][np.lexsort((texts, signs[where], times[where]))]
+    return order
 
 
 def _sortable(texts: list[str]) -> npt.NDArray[Any]:
