@@ -183,7 +183,8 @@ def test_a_window_that_was_stored_and_restored_goes_on_as_if_nothing_had_happene
         broken = sk.UncertainWindow.from_bytes(broken.to_bytes())
         assert broken.options() == whole.options()
         assert dict(whole.query()) == pytest.approx(dict(broken.query()), rel=1e-12)
-        same = ("rows", "late", "bad", "pending", "entered", "left", "groups")
+        # A group of a count window of which nothing is retained has no engine after that.
+        same = ("rows", "late", "bad", "pending", "entered", "left", *(["groups"] if timed else []))
         assert [whole.stats()[name] for name in same] == [broken.stats()[name] for name in same]
     if timed:
         assert listed(whole.advance(50)) == listed(broken.advance(50))
