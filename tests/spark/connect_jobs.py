@@ -16,6 +16,7 @@ from typing import Any
 
 import skytide as sk
 from skytide.spark import local_session, plain_errors, register, remote_session, skyline
+from skytide.spark.batch_strong import filtered
 from tests.spark.jobs import points
 from tests.spark.streaming.contract import Case, run
 
@@ -50,8 +51,13 @@ def client(url: str) -> dict[str, Any]:
     }
     rows = spark.range(3000, numPartitions=3).selectExpr("id", "id % 50 AS a", "49 - id % 50 AS b", "id % 4 AS g")
     many = rows.union(rows.selectExpr("id + 3000", "a + 1", "b", "g"))
-    cached = many.cache()
-    found["cached"] = skyline(cached, sk.Preference(minimize=["a", "b"])).count()
+    cached = (
+        spark.range(30_000, numPartitions=2).selectExpr("id", "hash(id) % 500 AS a", "hash(id, 1) % 500 AS b").cache()
+    )
+    preference = sk.Preference(minimize=["a", "b"])
+    found["filtered"] = len(filtered(cached, preference, "error")[1]) > 0
+    best = [sorted(row.id for row in skyline(cached, preference, stable=stable).collect()) for stable in (None, False)]
+    found["same"] = best[0] == best[1] != []
     found["groups"] = skyline(many, sk.Preference(minimize=["a"], by=["g"])).count()
     register(spark)
     many.createOrReplaceTempView("many")
