@@ -172,7 +172,7 @@ def test_it_is_a_table_like_any_other(sql: SparkSession) -> None:
 
 
 def test_many_rows_are_compared_in_runs(sql: SparkSession) -> None:
-    values = np.random.default_rng(3).random((90_000, 3))
+    values = np.random.default_rng(3).random((300_000, 3))
     frame = sql.createDataFrame(
         pa.table({"id": np.arange(len(values)), **{f"c{k}": values[:, k] for k in range(3)}})
     ).repartition(3)
