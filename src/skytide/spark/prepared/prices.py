@@ -87,7 +87,8 @@ def market_index(rows: DataFrame, traded: DataFrame) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    in_time = Window.orderBy("date")
+    # There are few days; a window without any partition would bring a warning.
+    in_time = Window.partitionBy(F.lit(0)).orderBy("date")
     calendar = rows.select("date").distinct().withColumn("_market_before", F.lag("date").over(in_time))
     one_day = traded.join(F.broadcast(calendar), "date").where(F.col("_before") == F.col("_market_before"))
     total = F.aggregate(F.array_sort(F.collect_list("_return")), F.lit(0.0), lambda sum_, one: sum_ + one)
