@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.papers.tao06 import sizes
-from benchmarks.peers import batch, window
+from benchmarks.peers import batch, uncertain, window
 
 
 def test_the_batch_benchmark_runs_and_its_answers_are_equal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,6 +20,15 @@ def test_the_window_benchmark_runs_and_its_answers_are_equal(part: str, tmp_path
     arguments = ["--quick", "--parts", part, "--dimensions", "2", "--kinds", "independent", "--json", str(report)]
     assert window.main(arguments) == 0
     assert all(line["equal"] for line in json.loads(report.read_text())["parts"][part])
+
+
+@pytest.mark.parametrize("part", uncertain.PARTS)
+def test_the_benchmark_of_uncertain_rows_runs_and_its_answers_are_equal(part: str, tmp_path: Path) -> None:
+    report = tmp_path / "uncertain.json"
+    arguments = ["--quick", "--parts", part, "--window", "1500", "--arrivals", "4000", "--json", str(report)]
+    assert uncertain.main(arguments) == 0
+    lines = json.loads(report.read_text())["parts"][part]
+    assert lines and all(line["equal"] for line in lines)
 
 
 def test_average_sizes_are_near_the_expected_ones() -> None:
