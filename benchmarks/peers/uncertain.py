@@ -4,7 +4,7 @@
 and dimension; the plain scan and the tree run for a limited time on the same rows after the window is full, loaded with
 the candidates of that instant), `thresholds` (MSKY with 1 to 10 thresholds and 1,000 ad-hoc queries, Fig. 12), `sizes`
 (Figs. 5 to 7 and 9 to 11) and `drift` (probabilities after ten million arrivals beside fresh ones). Everything runs in
-one thread; the moves of all engines are compared.
+one thread, and seconds are those of the processor; the moves of all engines are compared.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def main(argv: list[str]) -> int:
     opening = [
         machine.sentence(found),
         f"n = {chosen.rows:,}, N = {chosen.window:,}; anti-correlated: deviation {DEVIATION}; normal P: mean 0.5, "
-        f"deviation 0.3, clipped; seed {chosen.seed}; one thread",
+        f"deviation 0.3, clipped; seed {chosen.seed}; one thread, processor time",
     ]
     if machine.busy() > 0.6:
         opening.append(f"the machine is busy ({machine.busy():.1f} processes per core): compare ratios only")

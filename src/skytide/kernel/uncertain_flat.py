@@ -42,6 +42,7 @@ from skytide.kernel.uncertain_state import (
     USED,
     VISITS,
     WAKE,
+    Arrays,
     Store,
     add,
     append,
@@ -300,22 +301,23 @@ def _advance(store: Store, coded: bool, query: np.ndarray, instant: int) -> bool
 
 @njit(cache=True)
 def run(
-    store: Store,
+    arrays: Arrays,
     edges: Floats,
     rows: Floats,
     chances: Floats,
-    weights: Integers,
-    times: Integers,
+    arrivals: Integers,
+    expiries: Integers,
+    handles: Integers,
     start: int,
     end: int,
     until: int,
 ) -> tuple[int, Integers]:
     """Take the rows from `start` up to `end` or until the slots are full; with the last row, settle up to `until`.
 
-    `times` has arrivals, expiries and handles. Gives how many rows are taken, and the moves (instants, signs, handles,
-    thresholds). Where rows are left over, the caller sees to room and calls again; the last instant is open till then.
-    Without `edges` this is the plain scan.
+    Gives how many rows are taken, and the moves (instants, signs, handles, thresholds). Where rows are left over, the
+    caller sees to room and calls again; the last instant is open till then. Without `edges` this is the plain scan.
     """
+    store = Store(*arrays)
     meta, bands = store.meta, store.bars.shape[1]
     coded = edges.shape[1] > 0
     query = np.empty(rows.shape[1], np.uint8)
@@ -323,7 +325,7 @@ def run(
     out = np.empty((4, 16), np.int64)
     count = 0
     for i in range(start, end):
-        arrival, expiry = max(times[0, i], meta[OPEN]), times[1, i]
+        arrival, expiry = max(arrivals[i], meta[OPEN]), expiries[i]
         if expiry <= arrival:
             continue
         while not _advance(store, coded, query, arrival):
@@ -334,7 +336,7 @@ def run(
                 compact(store, scratch)
             if 8 * meta[USED] > 7 * store.flags.size:
                 return i, out[:, :count].copy()
-        a = append(store, rows, chances, weights, i, times[0, i], expiry, times[2, i])
+        a = append(store, rows, i, chances[i], arrivals[i], expiry, handles[i])
         if coded:
             _arrive_by_cells(store, a, edges, query)
         else:

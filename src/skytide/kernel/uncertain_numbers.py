@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from skytide.kernel.rtree_lanes import lean, part
-from skytide.model import Floats, Integers
+from skytide.kernel.rtree_lanes import lean
+from skytide.model import Floats
 
 HIGH_UNIT, LOW_UNIT = 2.0**30, 2.0**68
 CERTAIN = -1024.0
@@ -31,20 +31,6 @@ BAR, MARGIN, LEVEL = range(3)
 the threshold."""
 
 
-def weights(probabilities: Floats) -> Integers:
-    """The weights log(1 - P) in fixed point, as (2, n). O(n).
-
-    >>> both = weights(np.array([0.5, 1.0]))
-    >>> float(value(both[0, 0], both[1, 0])) - math.log(0.5), float(value(both[0, 1], both[1, 1]))
-    (0.0, -1024.0)
-    """
-    with np.errstate(divide="ignore", under="ignore"):
-        logs = np.maximum(np.log1p(-probabilities), CERTAIN)
-        high = np.floor(logs * HIGH_UNIT)
-        low = np.rint((logs - high / HIGH_UNIT) * LOW_UNIT)
-    return np.stack((high, low)).astype(np.int64)
-
-
 def bars_of(thresholds: Floats) -> Floats:
     """The columns that `band_of` compares with, for thresholds in falling order."""
     bars = np.empty((3, len(thresholds)))
@@ -55,12 +41,25 @@ def bars_of(thresholds: Floats) -> Floats:
 
 
 @lean
+def weight(p: float) -> tuple[int, int]:
+    """The weight log(1 - p) in fixed point, for p in (0, 1].
+
+    >>> float(value(*weight(0.5))) - math.log(0.5), float(value(*weight(1.0)))
+    (0.0, -1024.0)
+    """
+    log = max(np.log1p(-p), CERTAIN)
+    high = np.floor(log * HIGH_UNIT)
+    low = np.rint((log - high / HIGH_UNIT) * LOW_UNIT)
+    return int(high), int(low)
+
+
+@lean
 def value(high: int, low: int) -> float:
     """A sum in fixed point as a float."""
     return high / HIGH_UNIT + low / LOW_UNIT
 
 
-@part
+@lean
 def _two_product(a: float, b: float) -> tuple[float, float]:
     """a * b as the sum of two floats, exactly (Dekker)."""
     product = a * b
@@ -73,7 +72,7 @@ def _two_product(a: float, b: float) -> tuple[float, float]:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@part
+@lean
 def times(high: float, low: float, other_high: float, other_low: float) -> tuple[float, float]:
     """The product of two numbers that are sums of two floats each, good to about 2^-102."""
     product, error = _two_product(high, other_high)
@@ -82,7 +81,7 @@ def times(high: float, low: float, other_high: float, other_low: float) -> tuple
     return total, error - (total - product)
 
 
-@part
+@lean
 def complement(p: float) -> tuple[float, float]:
     """1 - p as the sum of two floats, exactly, for p in (0, 1]."""
     high = 1.0 - p

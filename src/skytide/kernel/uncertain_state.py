@@ -17,7 +17,17 @@ from numba import njit
 
 from skytide.kernel.dominance import dominates_at
 from skytide.kernel.rtree_lanes import lean, part
-from skytide.kernel.uncertain_numbers import BAR, LEVEL, MARGIN, SLACK, complement, product_reaches, times, value
+from skytide.kernel.uncertain_numbers import (
+    BAR,
+    LEVEL,
+    MARGIN,
+    SLACK,
+    complement,
+    product_reaches,
+    times,
+    value,
+    weight,
+)
 from skytide.model import Floats, Integers
 
 NEVER = np.iinfo(np.int64).max
@@ -32,6 +42,10 @@ list of the rows to settle."""
 USED, LIVE, FRONT, OPEN, MARKS, SORTED, LATEST, TESTS, VISITS, META = range(10)
 """Entries of `meta`: slots in use, candidates, the first slot that may hold one, the open instant, how many rows are
 marked, whether expiries have never decreased, the latest of them, and two work counters."""
+
+
+Arrays = tuple[np.ndarray, ...]
+"""A `Store` as a plain tuple: numba takes a tenth of a millisecond to see what is in a named one."""
 
 
 class Store(NamedTuple):
@@ -113,18 +127,16 @@ def outdone(store: Store, high: int, low: int) -> bool:
 
 
 @part
-def append(
-    store: Store, rows: Floats, chances: Floats, weights: Integers, i: int, arrival: int, expiry: int, handle: int
-) -> int:
-    """Put row i behind the candidates, without dominators as yet; its slot. There must be room."""
+def append(store: Store, rows: Floats, i: int, chance: float, arrival: int, expiry: int, handle: int) -> int:
+    """Put row i of `rows` behind the candidates, without dominators as yet; its slot. There must be room."""
     meta = store.meta
     c = meta[USED]
     for k in range(rows.shape[1]):
         store.values[c, k] = rows[i, k]
-    store.chances[CHANCE, c] = chances[i]
-    store.chances[LOG, c] = np.log(chances[i])
+    store.chances[CHANCE, c] = chance
+    store.chances[LOG, c] = np.log(chance)
+    store.weights[0, c], store.weights[1, c] = weight(chance)
     for k in range(2):
-        store.weights[k, c] = weights[k, i]
         store.lasting[k, c] = 0
         store.total[k, c] = 0
     store.keys[ARRIVAL, c] = arrival
@@ -271,13 +283,22 @@ def compact(store: Store, moved: Integers) -> None:
 
 
 @lean
+def next_expiry(arrays: Arrays) -> int:
+    """When the next candidate expires, NEVER where there is none."""
+    store = Store(*arrays)
+    first = first_to_expire(store)
+    return NEVER if first < 0 else int(store.keys[EXPIRY, first])
+
+
+@lean
 def members(
-    store: Store, totals: Floats, bar: float, margin: float, level: float, slots: Integers, chances: Floats
+    arrays: Arrays, totals: Floats, bar: float, margin: float, level: float, slots: Integers, chances: Floats
 ) -> int:
     """Write the slots and probabilities of the candidates that reach a threshold not below the smallest; how many.
 
     `totals` holds each shown candidate's total as a float. As of a settled instant. O(slots).
     """
+    store = Store(*arrays)
     count = 0
     none = store.bars.shape[1]
     for c in range(store.meta[FRONT], store.meta[USED]):

@@ -47,6 +47,7 @@ from skytide.kernel.uncertain_state import (
     TESTS,
     USED,
     VISITS,
+    Arrays,
     Store,
     append,
     band_of,
@@ -314,12 +315,13 @@ def _advance(tree: Tree, store: Store, instant: int) -> bool:
 
 @njit(cache=True)
 def run(
-    store: Store,
-    tree: Tree,
+    arrays: Arrays,
+    tree_arrays: Arrays,
     rows: Floats,
     chances: Floats,
-    weights: Integers,
-    times: Integers,
+    arrivals: Integers,
+    expiries: Integers,
+    handles: Integers,
     start: int,
     until: int,
 ) -> tuple[int, Integers]:
@@ -327,13 +329,14 @@ def run(
 
     As `uncertain_flat.run`.
     """
+    store, tree = Store(*arrays), Tree(*tree_arrays)
     meta, state, bands = store.meta, tree.state, store.bars.shape[1]
     scratch = np.empty(store.flags.size, np.int64)
     order = np.empty(2 * (LANES + 1), np.int64)
     out = np.empty((4, 16), np.int64)
     count = 0
     for i in range(start, rows.shape[0]):
-        arrival, expiry = max(times[0, i], meta[OPEN]), times[1, i]
+        arrival, expiry = max(arrivals[i], meta[OPEN]), expiries[i]
         if expiry <= arrival:
             continue
         while not _advance(tree, store, arrival):
@@ -347,7 +350,7 @@ def run(
                 remap(tree, scratch)
             if 8 * meta[USED] > 7 * store.flags.size:
                 return i, out[:, :count].copy()
-        a = append(store, rows, chances, weights, i, times[0, i], expiry, times[2, i])
+        a = append(store, rows, i, chances[i], arrivals[i], expiry, handles[i])
         _arrive(tree, store, a, order)
     while not _advance(tree, store, until):
         out = with_room(out, count + meta[MARKS] * bands)
@@ -371,8 +374,9 @@ def sums_of(tree: Tree, store: Store, c: int, which: int, sums: Integers) -> Non
 
 
 @lean
-def totals_of(tree: Tree, store: Store, sums: Integers, totals: Floats) -> None:
+def totals_of(arrays: Arrays, tree_arrays: Arrays, sums: Integers, totals: Floats) -> None:
     """Write the total of each candidate in the answer, by slot; `sums` is scratch for two numbers."""
+    store, tree = Store(*arrays), Tree(*tree_arrays)
     for c in range(store.meta[USED]):
         if store.flags[c] & ALIVE and store.shown[c] < store.bars.shape[1]:
             sums_of(tree, store, c, ALL, sums)

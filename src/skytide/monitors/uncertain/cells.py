@@ -11,7 +11,8 @@ from skytide.kernel import uncertain_flat as kernel
 from skytide.kernel import uncertain_state as state
 from skytide.kernel.eager_codes import cut
 from skytide.model import Floats, Integers
-from skytide.monitors.uncertain.compiled import CompiledEngine
+from skytide.monitors.uncertain.compiled import CompiledEngine, columns
+from skytide.monitors.uncertain.engine import UncertainRows
 
 _RECUT = 1 << 14
 """Rows after which the cuts are made anew, to follow the values; later where there are more candidates than this."""
@@ -22,7 +23,6 @@ _SAMPLE = 256
 class CellsEngine(CompiledEngine):
     """A row costs O(d candidates / 64) and a comparison by value for each candidate that the cells leave.
 
-    >>> from skytide.monitors.uncertain.engine import UncertainRows
     >>> engine = CellsEngine(1, [0.4])
     >>> times = np.array([1, 2])
     >>> rows = UncertainRows(np.array([[1.0], [2.0]]), np.array([0.7, 0.5]), times, times + 3, np.array([7, 8]))
@@ -38,13 +38,11 @@ class CellsEngine(CompiledEngine):
         self._edges: Floats = np.empty((self.dimensions, 0))
         self._age = 0
 
-    def _take(
-        self, values: Floats, chances: Floats, logs: Integers, times: Integers, start: int, until: int
-    ) -> tuple[int, Integers]:
+    def _take(self, rows: UncertainRows, start: int, until: int) -> tuple[int, Integers]:
         if not self._edges.size or self._age > max(_RECUT, self._live):
-            self._cut(values[start:])
-        end = min(len(values), start + max(_RECUT, self._live))
-        taken, moves = kernel.run(self._store, self._edges, values, chances, logs, times, start, end, until)
+            self._cut(rows.values[start:])
+        end = min(len(rows), start + max(_RECUT, self._live))
+        taken, moves = kernel.run(tuple(self._store), self._edges, *columns(rows), start, end, until)
         self._age += int(taken) - start
         return int(taken), moves
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from skytide.errors import OptionError
 from skytide.kernel import uncertain_state as state
-from skytide.kernel.uncertain_numbers import BAR, HIGH_UNIT, LEVEL, LOW_UNIT, MARGIN, bars_of, weights
+from skytide.kernel.uncertain_numbers import BAR, HIGH_UNIT, LEVEL, LOW_UNIT, MARGIN, bars_of
 from skytide.model import Floats, Integers
 from skytide.monitors.uncertain.engine import ThresholdMoves, UncertainRows
 
-_LEAST = 64
+_LEAST = 8
 """Slots of an empty engine."""
 
 
@@ -38,16 +39,19 @@ class CompiledEngine:
 
     def run(self, rows: UncertainRows, until: int) -> ThresholdMoves:
         """Take the rows with now < arrival <= until, make all instants up to and including `until` final."""
-        values = np.ascontiguousarray(rows.values, np.float64)
-        chances = np.ascontiguousarray(rows.probabilities, np.float64)
-        times = np.stack((rows.arrivals, rows.expiries, rows.handles)).astype(np.int64, copy=False)
-        logs = weights(chances)
+        rows = UncertainRows(
+            _behaved(rows.values, np.float64),
+            _behaved(rows.probabilities, np.float64),
+            _behaved(rows.arrivals, np.int64),
+            _behaved(rows.expiries, np.int64),
+            _behaved(rows.handles, np.int64),
+        )
         parts = []
         taken = 0
         while True:
-            taken, moves = self._take(values, chances, logs, times, taken, until)
+            taken, moves = self._take(rows, taken, until)
             parts.append(moves)
-            if taken == len(values):
+            if taken == len(rows):
                 break
             if 8 * self._store.meta[state.USED] > 7 * self._slots:
                 self._resize()
@@ -56,9 +60,7 @@ class CompiledEngine:
         found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         return ThresholdMoves(*found)
 
-    def _take(
-        self, values: Floats, chances: Floats, logs: Integers, times: Integers, start: int, until: int
-    ) -> tuple[int, Integers]:
+    def _take(self, rows: UncertainRows, start: int, until: int) -> tuple[int, Integers]:
         """Take rows from `start` on until they end or there is no room: how many are taken in all, and the moves."""
         raise NotImplementedError
 
@@ -111,7 +113,7 @@ class CompiledEngine:
         slots = np.empty(self._slots, np.int64)
         chances = np.empty(self._slots)
         count = state.members(
-            self._store, self._totals(), bars[BAR, 0], bars[MARGIN, 0], bars[LEVEL, 0], slots, chances
+            tuple(self._store), self._totals(), bars[BAR, 0], bars[MARGIN, 0], bars[LEVEL, 0], slots, chances
         )
         return self._store.keys[state.HANDLE, slots[:count]], chances[:count]
 
@@ -138,8 +140,7 @@ class CompiledEngine:
 
     def next_event(self) -> int:
         """The earliest expiry of a candidate, before which nothing moves unless rows arrive. O(1), amortised."""
-        first = state.first_to_expire(self._store)
-        return int(state.NEVER) if first < 0 else int(self._store.keys[state.EXPIRY, first])
+        return int(state.next_expiry(tuple(self._store)))
 
     def counters(self) -> dict[str, int]:
         """Comparisons of two rows' values, blocks or nodes looked at since the start, and bytes held now."""
@@ -183,3 +184,14 @@ class CompiledEngine:
 
     def _lasting(self, c: int) -> float:
         return float(self._store.lasting[0, c] / HIGH_UNIT + self._store.lasting[1, c] / LOW_UNIT)
+
+
+def columns(rows: UncertainRows) -> tuple[Floats, Floats, Integers, Integers, Integers]:
+    """The columns in the order in which the kernels take them."""
+    return rows.values, rows.probabilities, rows.arrivals, rows.expiries, rows.handles
+
+
+def _behaved(array: Any, kind: type) -> Any:
+    """The array itself where compiled code can take it as it is, else a copy: views and read-only arrays would each
+    compile everything anew."""
+    return array if array.flags.carray and array.dtype == kind else np.array(array, dtype=kind, order="C")

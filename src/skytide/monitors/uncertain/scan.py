@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from skytide.kernel import uncertain_flat as kernel
-from skytide.model import Floats, Integers
-from skytide.monitors.uncertain.compiled import CompiledEngine
+from skytide.model import Integers
+from skytide.monitors.uncertain.compiled import CompiledEngine, columns
+from skytide.monitors.uncertain.engine import UncertainRows
 
 
 class ScanEngine(CompiledEngine):
     """Compares each arrival and each expiry with all candidates, by value: O(d candidates) each.
 
-    >>> from skytide.monitors.uncertain.engine import UncertainRows
     >>> engine = ScanEngine(1, [0.6, 0.4])
     >>> rows = UncertainRows(
     ...     np.array([[2.0], [1.0]]), np.array([0.9, 0.5]), np.array([1, 2]), np.array([9, 9]), np.array([7, 8])
@@ -24,9 +24,7 @@ class ScanEngine(CompiledEngine):
     [[7, 8], [0.45, 0.5]]
     """
 
-    def _take(
-        self, values: Floats, chances: Floats, logs: Integers, times: Integers, start: int, until: int
-    ) -> tuple[int, Integers]:
+    def _take(self, rows: UncertainRows, start: int, until: int) -> tuple[int, Integers]:
         edges = np.empty((self.dimensions, 0))
-        taken, moves = kernel.run(self._store, edges, values, chances, logs, times, start, len(values), until)
+        taken, moves = kernel.run(tuple(self._store), edges, *columns(rows), start, len(rows), until)
         return int(taken), moves

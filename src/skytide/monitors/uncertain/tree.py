@@ -10,7 +10,8 @@ from skytide.kernel import uncertain_tree as kernel
 from skytide.kernel.rtree_lanes import LANES
 from skytide.kernel.uncertain_numbers import HIGH_UNIT, LOW_UNIT, value
 from skytide.model import Floats, Integers
-from skytide.monitors.uncertain.compiled import CompiledEngine
+from skytide.monitors.uncertain.compiled import CompiledEngine, columns
+from skytide.monitors.uncertain.engine import UncertainRows
 
 _PER_NODE = 4
 """Slots per node that a new tree has room for; it grows where rows lie thinner."""
@@ -19,7 +20,6 @@ _PER_NODE = 4
 class TreeEngine(CompiledEngine):
     """A row costs a search for what dominates it and one for what it dominates; whole boxes are taken at once.
 
-    >>> from skytide.monitors.uncertain.engine import UncertainRows
     >>> engine = TreeEngine(1, [0.4])
     >>> times = np.array([1, 2])
     >>> rows = UncertainRows(np.array([[1.0], [2.0]]), np.array([0.7, 0.5]), times, times + 3, np.array([7, 8]))
@@ -32,15 +32,13 @@ class TreeEngine(CompiledEngine):
         super()._reset()
         self._tree = nodes.allocate(self.dimensions, self._slots // _PER_NODE + 8, self._slots)
 
-    def _take(
-        self, values: Floats, chances: Floats, logs: Integers, times: Integers, start: int, until: int
-    ) -> tuple[int, Integers]:
+    def _take(self, rows: UncertainRows, start: int, until: int) -> tuple[int, Integers]:
         tree = self._tree
         left = len(tree.sizes) - tree.state[nodes.TOP] + tree.state[nodes.SPARE]
         if left < tree.state[nodes.HEIGHT] + 2:
             self._grow(len(tree.sizes) * 3 // 2 + 8)
         nodes.rescale(self._tree)
-        taken, moves = kernel.run(self._store, self._tree, values, chances, logs, times, start, until)
+        taken, moves = kernel.run(tuple(self._store), tuple(self._tree), *columns(rows), start, until)
         return int(taken), moves
 
     def _compact(self) -> Integers:
@@ -75,7 +73,7 @@ class TreeEngine(CompiledEngine):
 
     def _totals(self) -> Floats:
         totals = np.zeros(self._slots)
-        kernel.totals_of(self._tree, self._store, np.zeros(2, np.int64), totals)
+        kernel.totals_of(tuple(self._store), tuple(self._tree), np.zeros(2, np.int64), totals)
         return totals
 
     def counters(self) -> dict[str, int]:
