@@ -4,7 +4,8 @@
   on a Spark Connect server. `check_session(spark)`: whether a session of your own has what a function needs.
 - `skyline(df, preference)`: the exact skyline of a DataFrame, a DataFrame again.
 - `window(stream, preference, ...)`: the exact changes of the skyline of a sliding window, a DataFrame again.
-  `write(changes, sink, ...)`: changes, dead letters and the current answer to where they belong.
+  `uncertain(...)`: the same for rows that exist with a probability. `write(changes, sink, ...)`: changes, dead letters
+  and the current answer to where they belong.
 - `register(spark)`: SQL, as in `SELECT * FROM skyline(TABLE(cars), 'price min', 'mpg max', 'brand by')`. The formats
   `skytide` and `skytide_kafka` are found by Spark itself, and registered too for where they are not.
 - `ParquetSink`, `CurrentTable`, `KafkaSink`, `FeedSink`, `ConsoleSink`, ...: where changes go, each micro-batch once;
@@ -42,6 +43,7 @@ _HOMES = {
     "register": "skytide.spark.registration",
     "remote_session": "skytide.spark.session",
     "skyline": "skytide.spark.batch",
+    "uncertain": "skytide.spark.streaming.operator",
     "window": "skytide.spark.streaming.operator",
     "write": "skytide.spark.streaming.write",
 }
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
         Sink,
         make_sink,
     )
-    from skytide.spark.streaming.operator import window
+    from skytide.spark.streaming.operator import uncertain, window
     from skytide.spark.streaming.write import write
 
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "register",
     "remote_session",
     "skyline",
+    "uncertain",
     "window",
     "write",
 ]

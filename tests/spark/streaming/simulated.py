@@ -17,7 +17,7 @@ from skytide.spark.streaming.processor import Merging
 from skytide.spark.streaming.prune import Pruning
 from skytide.spark.streaming.query import BUCKET, Query
 
-Out = tuple[str, Any, str | None, Any]
+Out = tuple[Any, ...]
 
 
 def query_of(
@@ -29,10 +29,11 @@ def query_of(
     nulls: Any = "drop",
     emit: str = "changes",
     parts: int = 1,
+    thresholds: tuple[float, ...] = (),
 ) -> Query:
     """A query over the columns at, one, g and x0, x1, ..., the first value minimised and the others maximised."""
     values = [f"x{k}" for k in range(dimensions)]
-    columns = ["at", "one", "g", *values]
+    columns = ["at", "one", "g", *values] + (["p"] if thresholds else [])
     return Query(
         Preference(minimize=values[:1], maximize=values[1:], by=["g"] if by else []),
         window,
@@ -44,6 +45,8 @@ def query_of(
         parts,
         tuple((name, name) for name in columns),
         tuple("some" for _ in columns),
+        "p" if thresholds else None,
+        thresholds,
     )
 
 
@@ -94,7 +97,8 @@ class Simulation:
     def _emit(self, rows: Any) -> None:
         table = unpacked(bytes(row.packed) for row in rows if row.packed)
         if table is not None:
-            columns = (table.column(name).to_pylist() for name in ("kind", "time", "change", "one"))
+            names = ["kind", "time", "change", "one"] + (["threshold"] if self.query.thresholds else [])
+            columns = (table.column(name).to_pylist() for name in names)
             self.out += list(zip(*columns, strict=True))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,12 @@ def truth(rows: list[Row], lives: dict[int, tuple[int, int]], by: bool, until: i
 
 
 def played(
-    simulation: Simulation, batches: list[list[list[Row]]], dimensions: int, lateness: int, restarts: set[int]
+    simulation: Simulation,
+    batches: list[list[list[Row]]],
+    dimensions: int,
+    lateness: int,
+    restarts: set[int],
+    make: Callable[[list[Row], int], pa.Table] = table,
 ) -> tuple[list[Row], list[int]]:
     """Run the micro-batches and the last one without data; the rows that were in time, and the ids of those late."""
     taken, late = [], []
@@ -82,7 +88,7 @@ def played(
             simulation.restart()
         rows = [row for partition in partitions for row in partition]
         ticks = [clock.tick_that_closes(row[0] - lateness - 1) for row in rows]
-        simulation.batch([table(partition, dimensions) for partition in partitions], ticks)
+        simulation.batch([make(partition, dimensions) for partition in partitions], ticks)
         closed = simulation.closed
         taken += [row for row in rows if row[0] > closed]
         late += [row[1] for row in rows if row[0] <= closed]

@@ -83,7 +83,7 @@ class UncertainWindow(MovingWindow):
     ) -> None:
         self.preference = preference
         self.window = Window(count=count, duration=duration, lateness=lateness)
-        self.thresholds = _thresholds(thresholds)
+        self.thresholds = thresholds_of(thresholds)
         self.method = check_method(method)
         self.answer_size = None if top is None else _whole(top)
         self.nulls = check_missing_policy(nulls)
@@ -310,7 +310,7 @@ class UncertainWindow(MovingWindow):
         return found
 
 
-def _thresholds(given: float | Sequence[float]) -> tuple[float, ...]:
+def thresholds_of(given: float | Sequence[float]) -> tuple[float, ...]:
     """The thresholds, each once, in falling order."""
     try:
         listed: list[Any] = [given] if isinstance(given, int | float) else list(given)

@@ -18,6 +18,7 @@ Options = dict[str, Any]
 TEXT = "text"
 TEXTS = "text or an array of texts"
 WHOLE = "a whole number"
+NUMBERS = "a number or an array of numbers"
 BOOLEAN = "true or false"
 LENGTH = "a number, or text like 90s, 15m, 2h, 1d"
 MOMENT = "a number or a time"
@@ -131,6 +132,13 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
+def _numbers(value: Any) -> tuple[float, ...] | None:
+    values = value if isinstance(value, list) else [value]
+    if not values or any(isinstance(one, bool) or not isinstance(one, int | float) for one in values):
+        return None
+    return tuple(map(float, values))
+
+
 def _texts(value: Any) -> tuple[str, ...] | None:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or any(_text(one) is None for one in values):
@@ -201,6 +209,7 @@ def _text_or_table(value: Any) -> Any:
 _FORMS: dict[str, Callable[[Any], Any]] = {
     TEXT: _text,
     TEXTS: _texts,
+    NUMBERS: _numbers,
     WHOLE: _whole,
     BOOLEAN: _boolean,
     LENGTH: _length,

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skytide.model import Booleans, Floats, Integers
-from skytide.monitors.sliding.choice import maker
 from skytide.monitors.sliding.clock import HIGHEST, LOWEST
 from skytide.monitors.sliding.engine import Moves, Rows
 from skytide.monitors.sliding.flow import Flow, TimeFlow
@@ -35,7 +34,10 @@ _FEW = 1024
 
 
 class Output(NamedTuple):
-    """What comes out: the rows concerned, and for each of them what it is, when, and whether it enters or leaves."""
+    """What comes out: the rows concerned, and for each of them what it is, when, and whether it enters or leaves.
+
+    A sign is 1 or -1; for uncertain rows 1 + i or -1 - i, where i is the place of the threshold.
+    """
 
     rows: pa.Table
     kinds: list[str]
@@ -72,12 +74,11 @@ class Merge:
 
     def __init__(self, query: Query) -> None:
         self._query = query
-        dimensions = query.preference.dimensions
-        make = maker("auto", "auto", dimensions)
-        self._timed = None if query.counted else TimeFlow(dimensions, make, clock=query.clock.keys)
-        self._ranked = RankFlow(dimensions, make, length=min(int(query.window.count or 1), 2**62))
+        make = query.maker()
+        self._timed = None if query.counted else TimeFlow(query.width, make, clock=query.clock.keys)
+        self._ranked = RankFlow(query.width, make, length=min(int(query.window.count or 1), 2**62))
         self._flow: Flow = self._timed or self._ranked
-        self._queue = no_arrivals(dimensions)  # a count window's rows that wait for their rank
+        self._queue = no_arrivals(query.width)  # a count window's rows that wait for their rank
         self._groups = Groups(tuple(query.preference.by))
         self._log: pa.Table | None = None
         self._handles = np.zeros(0, np.int64)  # of the rows of the log; they grow
@@ -191,7 +192,7 @@ class Merge:
         rows = log.take(pa.array(np.searchsorted(self._handles, moves.handles)))
         times, signs = moves.times, moves.signs
         if len(times):
-            same = self._identities(rows)
+            same = self._identities(rows) * (len(self._query.thresholds) + 1) + np.abs(signs)
             stays = net(times, signs, same)
             if self._query.emit == "net":
                 stays &= _last_of_odd(stays, same)
@@ -199,8 +200,8 @@ class Merge:
                 rows, times, signs = rows.filter(pa.array(stays)), times[stays], signs[stays]
             texts = rows.column(self._query.id).cast(pa.string())
             order = pc.sort_indices(
-                pa.table({"time": times, "sign": signs, "id": texts}),
-                sort_keys=[("time", "ascending"), ("sign", "ascending"), ("id", "ascending")],
+                pa.table({"time": times, "sign": np.sign(signs), "id": texts, "threshold": np.abs(signs)}),
+                sort_keys=[(key, "ascending") for key in ("time", "sign", "id", "threshold")],
             )
             rows, times, signs = rows.take(order), times[order], signs[order]
         return Output(rows, ["change"] * len(times), times, signs)

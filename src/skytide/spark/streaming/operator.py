@@ -1,4 +1,4 @@
-"""`skytide.spark.window`: the changes of a sliding-window skyline, as a DataFrame.
+"""`skytide.spark.window` and `uncertain`: the changes of a sliding-window skyline, as a DataFrame.
 
 On a stream the plan is: tick (SQL) -> watermark -> prune (parallel) -> merge (state per bucket of groups) -> unpack. On
 a batch table it is the same without a watermark: all instants up to the last one are closed when all rows are there.
@@ -6,18 +6,17 @@ a batch table it is the same without a watermark: all instants up to the last on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
-from skytide.errors import InputError, OptionError, WindowError
-from skytide.model import MissingPolicy, Preference, Window, check_missing_policy
-from skytide.monitors.sliding.clock import HIGHEST, LOWEST, Clock
-from skytide.spark.columns import check_arrow, resolve
+from skytide.errors import OptionError, WindowError
+from skytide.model import MissingPolicy, Preference, Window
+from skytide.monitors.sliding.clock import HIGHEST, LOWEST
 from skytide.spark.faults import need_pyspark
 from skytide.spark.session import check_session
+from skytide.spark.streaming.asked import plan
 from skytide.spark.streaming.query import BUCKET, Query
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ MERGED = "skytide_merge"
 """And `retained` rows held, `changes`, `late` and `bad` rows that came out."""
 _TICK = "tick"
 _OWN = ("kind", "time", "change")
+_GROUPING = {"skytide": "by"}
+"""How `write` knows the columns that split the answer: a row may be in it once for each of their values."""
 LAST = HIGHEST - 1
 """An instant after all others."""
 
@@ -84,99 +85,65 @@ def window(
         emit=emit,
         parts=parts,
     )
+    return _answer(stream, query, checkpoint, until)
+
+
+def uncertain(
+    stream: DataFrame,
+    preference: Preference,
+    *,
+    probability: str,
+    thresholds: float | Sequence[float],
+    time: str,
+    id: str,
+    duration: float | int | str | None = None,
+    count: int | None = None,
+    lateness: float | int | str = 0,
+    nulls: MissingPolicy = "drop",
+    emit: str = "changes",
+    checkpoint: str | None = None,
+    until: Any = None,
+    parts: int = 8,
+) -> DataFrame:
+    """The exact changes of who is in the skyline with at least a threshold's probability, per threshold.
+
+    As `window`, for rows that exist with the probability in the column `probability`; columns out as there, and
+    `threshold` after `id`. The same changes as `skytide.UncertainWindow` gives on the same rows. A probability that is
+    missing or not between 0 and 1 makes a row bad.
+
+    ```python
+    changes = skytide.spark.uncertain(reports, preference, probability="confidence", thresholds=[0.3, 0.8], time="ts",
+                                      id="report", duration="1h", checkpoint="checkpoint")
+    ```
+    """
+    need_pyspark()
+    from skytide.monitors.uncertain.window import thresholds_of
+
+    query = plan(
+        stream,
+        preference,
+        Window(count=count, duration=duration, lateness=lateness),
+        time=time,
+        id=id,
+        nulls=nulls,
+        emit=emit,
+        parts=parts,
+        probability=probability,
+        thresholds=thresholds_of(thresholds),
+    )
+    return _answer(stream, query, checkpoint, until)
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def _answer(stream: DataFrame, query: Query, checkpoint: str | None, until: Any) -> DataFrame:
     inner = _inner(stream, query)
     if stream.isStreaming:
         if until is not None:
             raise OptionError("a stream has no end", value=until, remedy="leave `until` out")
-        return _outer(_streaming(inner, query, checkpoint), stream, query)
-    return _outer(_whole(inner, query, _until(until, query)), stream, query)
-
-
-# -- what is asked for -------------------------------------------------------------------------------------------------
-
-
-def plan(
-    df: DataFrame,
-    preference: Preference,
-    window: Window,
-    *,
-    time: str,
-    id: str,
-    nulls: MissingPolicy,
-    emit: str,
-    parts: int,
-) -> Query:
-    """The query over a DataFrame's columns, or an error that says what does not fit."""
-    check_missing_policy(nulls)
-    if emit not in ("changes", "net"):
-        raise OptionError("is not what can be emitted", value=emit, remedy="use changes or net")
-    if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
-        raise OptionError("is not a number of parts", value=parts, remedy="give 1 or more")
-    check_arrow(df)
-    for field in df.schema:
-        if "spark.watermarkDelayMs" in field.metadata:
-            raise InputError(
-                "the stream has a watermark already, and Spark knows one clock per query",
-                column=field.name,
-                remedy="leave withWatermark out and give the lateness to window()",
-            )
-    named = resolve(df, preference, streams=True)
-    names = list(df.columns)
-    for role, column in (("time", time), ("id", id)):
-        if names.count(column) != 1:
-            known = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-            reason = "there is no such column" if column not in names else "there are several columns of this name"
-            raise InputError(f"{reason}, and it is to be the {role}", column=column, remedy=f"choose one of: {known}")
-    _check_id(df.schema[names.index(id)].dataType, id)
-    inner = {name: f"c{position}" for position, name in enumerate(names)}
-    renamed = Preference(*([inner[str(name)] for name in role] for role in (named.minimize, named.maximize, named.by)))
-    kind = _kind_of_time(df.schema[names.index(time)].dataType, time, window)
-    return Query(
-        renamed,
-        window,
-        inner[time],
-        inner[id],
-        kind,
-        nulls,
-        emit,
-        parts if named.by else 1,
-        tuple((f"c{position}", name) for position, name in enumerate(names)),
-        tuple(field.dataType.simpleString() for field in df.schema),
-    )
-
-
-def _kind_of_time(kind: DataType, name: str, window: Window) -> str:
-    from pyspark.sql import types
-
-    if isinstance(kind, types.TimestampType | types.TimestampNTZType | types.DateType):
-        form: np.dtype[Any] = np.dtype("datetime64[us]")
-    elif isinstance(kind, types.IntegralType):
-        form = np.dtype(np.int64)
-    elif isinstance(kind, types.FractionalType) and not isinstance(kind, types.DecimalType):
-        form = np.dtype(np.float64)
-    else:
-        raise InputError(
-            f"times of type {kind.simpleString()} are not times",
-            column=name,
-            remedy="cast the column to TIMESTAMP, BIGINT or DOUBLE",
-        )
-    length = window.duration if window.duration is not None else ("1s" if form.kind == "M" else 1)
-    clock = Clock(Window(duration=length, lateness=window.lateness))
-    found = clock.kind_of(form)
-    if found == "ns":
-        raise WindowError("Spark's times are whole microseconds", value=length, remedy="round the duration")
-    clock.settle(found)
-    return found
-
-
-def _check_id(kind: DataType, name: str) -> None:
-    from pyspark.sql import types
-
-    plain = (types.NumericType, types.StringType, types.BooleanType, types.DateType, types.TimestampType)
-    if not isinstance(kind, (*plain, types.TimestampNTZType)):
-        raise InputError(
-            f"ids of type {kind.simpleString()} have no order", column=name, remedy="use numbers or text as ids"
-        )
+        return _outer(_streaming(inner, query, checkpoint), query)
+    return _outer(_whole(inner, query, _until(until, query)), query)
 
 
 def _until(until: Any, query: Query) -> int | None:
@@ -186,9 +153,6 @@ def _until(until: Any, query: Query) -> int | None:
         raise WindowError("a count window moves with its rows alone", value=until, remedy="leave `until` out")
     clock = query.clock.keys
     return int(clock.keys(clock.prepare([until]))[0])
-
-
-# -- the plan ----------------------------------------------------------------------------------------------------------
 
 
 def _inner(df: DataFrame, query: Query) -> DataFrame:
@@ -254,6 +218,7 @@ def _usable(inner: DataFrame, query: Query) -> Column:
     from pyspark.sql import functions, types
 
     wanted = [query.id] + ([str(name) for name in query.preference.names] if query.nulls == "drop" else [])
+    wanted += [] if query.probability is None else [query.probability]
     found = functions.lit(True)
     for name in wanted:
         found &= inner[name].isNotNull()
@@ -277,16 +242,20 @@ def _unpacked_schema(inner: DataFrame, query: Query) -> StructType:
         types.StructField("time", time, True),
         types.StructField("change", types.StringType(), True),
     ]
+    if query.thresholds:
+        fields.append(types.StructField("threshold", types.DoubleType(), True))
     return types.StructType(fields + [types.StructField(field.name, field.dataType, True) for field in own])
 
 
-def _outer(df: DataFrame, asked: DataFrame, query: Query) -> DataFrame:
+def _outer(df: DataFrame, query: Query) -> DataFrame:
     """The columns under the user's names, in the promised order."""
     labels = dict(query.labels)
     by = [str(name) for name in query.preference.by]
     columns = [df[name] for name in _OWN] + [df[query.id].alias("id")]
+    if query.thresholds:
+        columns.append(df["threshold"].alias("threshold", metadata=_GROUPING))
     taken = set(by)
-    columns += [df[name].alias(_free(labels[name]), metadata={"skytide": "by"}) for name in by]
+    columns += [df[name].alias(_free(labels[name]), metadata=_GROUPING) for name in by]
     if labels[query.id] == "id":
         taken.add(query.id)
     columns += [df[name].alias(_free(labels[name])) for name in query.columns if name not in taken]
@@ -294,7 +263,7 @@ def _outer(df: DataFrame, asked: DataFrame, query: Query) -> DataFrame:
 
 
 def _free(name: str) -> str:
-    return f"row_{name}" if name in (*_OWN, "id") else name
+    return f"row_{name}" if name in (*_OWN, "id", "threshold") else name
 
 
 # -- in the tasks ------------------------------------------------------------------------------------------------------

@@ -168,4 +168,7 @@ def output_table(output: Output, query: Query) -> pa.Table:
         times = output.rows.column(query.time).cast(kind)
     symbols = pa.array(np.where(output.signs > 0, "+", "-"), mask=~changed)
     columns = {"kind": pa.array(output.kinds, pa.string()), "time": times, "change": symbols}
+    if query.thresholds:
+        places = np.where(changed, np.abs(output.signs) - 1, 0)
+        columns["threshold"] = pa.array(np.array(query.thresholds)[places], mask=~changed)
     return pa.table({**columns, **{name: output.rows.column(name) for name in query.columns}})

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from skytide.model import Booleans, Integers
+from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.sliding.choice import maker
 from skytide.monitors.sliding.clock import LOWEST
 from skytide.monitors.sliding.engine import Engine, Rows
@@ -60,6 +60,11 @@ def _batch(bucket: int, piece: bytes, read: int, sent: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["bucket", "packed", "input", "sent"])
 
 
+def run_of(query: Query) -> _Run | _UncertainRun:
+    """What compares the rows of a query that come in the order of time."""
+    return _Run(query) if query.probability is None else _UncertainRun(query)
+
+
 class Pruning:
     """The rows of one task: packs those that matter, by bucket.
 
@@ -70,7 +75,7 @@ class Pruning:
     def __init__(self, query: Query, closed: int | None) -> None:
         self._query = query
         self._closed = closed
-        self._run = _Run(query)
+        self._run: _Run | _UncertainRun = run_of(query)
         self._done: list[pa.Table | None] = []
         self.latest = LOWEST
         """The latest instant among the rows, where they are compared at all."""
@@ -112,25 +117,65 @@ class Pruning:
                 rest, values, keys = rest.take(pa.array(order)), values[order], keys[order]
             if keys[0] <= self._run.now:
                 self._done.append(self._run.survivors())
-                self._run = _Run(self._query)
+                self._run = run_of(self._query)
             self._run.take(rest, values, keys)
         return aside
 
     def _finish(self) -> pa.Table | None:
         """What is left of all rows taken."""
         left = self._run.survivors()
-        if not self._done:
+        if not self._done and self._query.probability is None:
             return left
         tables = [table for table in (*self._done, left) if table is not None]
         self._done = []
-        if len(tables) == 1:
-            return tables[0]
+        if len(tables) < 2 and self._query.probability is None:
+            return tables[0] if tables else None
+        if not tables:
+            return None
         table = pa.concat_tables(tables).combine_chunks()
         read = self._query.read(table)
         order = np.argsort(read.keys, kind="stable")
-        again = _Run(self._query)
+        again = run_of(self._query)
         again.take(table.take(pa.array(order)), read.values[order], read.keys[order])
         return again.survivors()
+
+
+class _UncertainRun:
+    """Uncertain rows that come in the order of time: pieces of less than a window's length, each scanned by itself."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._kept: list[pa.Table] = []
+        self.now = LOWEST
+
+    def take(self, table: pa.Table, values: Floats, keys: Integers) -> None:
+        """Take rows in order, all later than those before; keep those that may matter."""
+        self.now = int(keys[-1])
+        codes = Groups(tuple(self._query.preference.by)).of(table)
+        matters = np.zeros(len(keys), dtype=bool)
+        places = np.arange(len(keys), dtype=np.int64)
+        for _, mine in Arrivals(values, codes, places, keys).by_group():
+            expiries = self._query.clock.keys.expiries(mine.keys)
+            start = 0
+            while start < len(mine.keys):
+                stop = max(start + 1, int(np.searchsorted(mine.keys, expiries[start], side="left")))
+                matters[mine.handles[start:stop][self._survivors(mine.values[start:stop])]] = True
+                start = stop
+        self._kept.append(table.filter(pa.array(matters)))
+
+    def _survivors(self, values: Floats) -> Booleans:
+        from skytide.kernel.uncertain_part import survivors
+
+        with np.errstate(divide="ignore"):
+            weights = -np.log1p(-values[:, -1])
+        # A little above the bar, so that rounding keeps a row too many rather than one too few.
+        bar = -float(np.log(self._query.thresholds[-1])) + 1e-9
+        found: Booleans = survivors(np.ascontiguousarray(values[:, :-1]), weights, bar)
+        return found
+
+    def survivors(self) -> pa.Table | None:
+        """The rows that may matter."""
+        return pa.concat_tables(self._kept).combine_chunks() if self._kept else None
 
 
 class _Run:
@@ -147,7 +192,7 @@ class _Run:
         self._next = 0
         self.now = LOWEST
 
-    def take(self, table: pa.Table, values: np.ndarray, keys: Integers) -> None:
+    def take(self, table: pa.Table, values: Floats, keys: Integers) -> None:
         """Take rows in order, all later than those before; remember the columns of those that may matter."""
         first, self._next = self._next, self._next + len(keys)
         handles = np.arange(first, self._next, dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ import pyarrow.compute as pc
 
 from skytide.errors import InputError, SkytideError
 from skytide.model import Booleans, Floats, Integers, MissingPolicy, Preference, Window
+from skytide.monitors.sliding.choice import maker
+from skytide.monitors.sliding.engine import Engine
 from skytide.spark.streaming.clock import EventClock
 from skytide.tables import EXACT, as_array, oriented
 
@@ -44,6 +47,24 @@ class Query:
     parts: int
     labels: tuple[tuple[str, str], ...]
     types: tuple[str, ...]
+    probability: str | None = None
+    """The column with the rows' probabilities, where they are uncertain; it goes with the values as a last one."""
+    thresholds: tuple[float, ...] = ()
+    """In falling order."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers of a row the engines take."""
+        return self.preference.dimensions + (self.probability is not None)
+
+    def maker(self) -> Callable[[], Engine]:
+        """A function that makes the engines of the merge, one per group."""
+        if self.probability is None:
+            return maker("auto", "auto", self.preference.dimensions)
+        from skytide.monitors.uncertain.flow import PackedEngine, make_inner
+
+        dimensions, thresholds = self.preference.dimensions, np.array(self.thresholds)
+        return lambda: PackedEngine(make_inner(dimensions, thresholds, "auto"))
 
     @property
     def columns(self) -> list[str]:
@@ -77,6 +98,7 @@ class Query:
             "id": names[self.id],
             "nulls": self.nulls,
             "parts": self.parts,
+            **({} if self.probability is None else {"prob": names[self.probability], "thresholds": [*self.thresholds]}),
             "columns": [f"{name} {kind}" for name, kind in zip(names.values(), self.types, strict=True)],
         }
 
@@ -111,23 +133,29 @@ class Query:
             good[:] = False
             good[found.rows] = True
         times, usable = self._times(table.column(self.time))
-        identified = as_mask(table.column(self.id))
-        if not (usable.all() and identified.all()):
-            if self.nulls == "error":
-                column, reason = (
-                    (self.time, "the time is missing or out of range")
-                    if not usable.all()
-                    else (
-                        self.id,
-                        "the id is missing",
-                    )
-                )
-                raise InputError(reason, column=column, remedy="fill it in, or choose the policy drop")
-            good &= usable & identified
+        self._sort_out(good, usable, self.time, "the time is missing or out of range")
+        self._sort_out(good, as_mask(table.column(self.id)), self.id, "the id is missing")
+        values = found.values
+        if self.probability is not None:
+            chances, possible = self._chances(table.column(self.probability))
+            self._sort_out(good, possible, self.probability, "the probability is missing or not between 0 and 1")
+            values = np.column_stack((values, chances if found.rows is None else chances[found.rows]))
         if good.all():
-            return Read(good, found.values, self.clock.keys.keys(times))
-        values = found.values[good] if found.rows is None else found.values[good[found.rows]]
-        return Read(good, values, self.clock.keys.keys(times[good]))
+            return Read(good, values, self.clock.keys.keys(times))
+        return Read(good, values[good if found.rows is None else good[found.rows]], self.clock.keys.keys(times[good]))
+
+    def _sort_out(self, good: Booleans, usable: Booleans, column: str, reason: str) -> None:
+        """Rows that are not usable are not good, or an error."""
+        if not usable.all():
+            if self.nulls == "error":
+                raise InputError(reason, column=column, remedy="mend it, or choose the policy drop")
+            good &= usable
+
+    def _chances(self, column: pa.ChunkedArray) -> tuple[Floats, Booleans]:
+        """Probabilities, and which of them are some."""
+        chances: Floats = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
+        possible = (chances >= 0) & (chances <= 1)
+        return np.where(possible, chances, 0.0), possible
 
     def _times(self, column: pa.ChunkedArray) -> tuple[Any, Booleans]:
         """Times as the clock takes them, and which are usable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skytide.errors import SkytideError
 from skytide.model import Window, duration_value
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def _check(options: Options, refuse: Refuse) -> None:
+def check(options: Options, refuse: Refuse) -> None:
+    """A complaint at the key that makes the window impossible."""
     check_preference(options, refuse)
     if "count" in options and "duration" in options:
         raise refuse("count", "a window has one length", remedy="give either count or duration")
@@ -27,37 +28,37 @@ def _check(options: Options, refuse: Refuse) -> None:
         raise refuse(key, problem.reason, value=problem.value, remedy=problem.remedy) from None
 
 
+WINDOW = (
+    Field("id", TEXT, "the column that names rows", required=True, columns=True),
+    Field("time", TEXT, "the column with the rows' times", required=True, columns=True),
+    Field("duration", LENGTH, "how long a row lives", check=duration_value),
+    Field("count", WHOLE, "a row lives until so many more have come", least=1),
+    Field("lateness", LENGTH, "how far rows may come out of order", check=duration_value),
+    Field("until", MOMENT, "time runs on to this after the last row of a batch"),
+    NULLS,
+    Field("parts", WHOLE, "how many shares the groups are put into, each with a state of its own", least=1),
+    Field("emit", TEXT, "all changes, or one difference per micro-batch", choices=("changes", "net")),
+)
+"""The keys of every query over a window."""
+
+
+def asked(options: Options, context: Context) -> dict[str, Any]:
+    """What those keys mean to the functions of `skytide.spark`."""
+    given = {field.name: options[field.name] for field in WINDOW if field.name in options}
+    return {**given, "checkpoint": context.checkpoint}
+
+
 def _build(df: DataFrame, options: Options, context: Context) -> DataFrame:
     from skytide.spark.streaming.operator import window
 
-    keys = ("duration", "count", "lateness", "until", "nulls", "parts", "emit")
-    given = {key: options[key] for key in keys if key in options}
-    return window(
-        df,
-        preference_of(options),
-        time=options["time"],
-        id=options["id"],
-        checkpoint=context.checkpoint,
-        **given,
-    )
+    return window(df, preference_of(options), **asked(options, context))
 
 
 KIND = Kind(
     name="window",
     about="the changes of the skyline of a sliding window: time, change, id, the row's columns",
-    fields=(
-        *PREFERENCE,
-        Field("id", TEXT, "the column that names rows", required=True, columns=True),
-        Field("time", TEXT, "the column with the rows' times", required=True, columns=True),
-        Field("duration", LENGTH, "how long a row lives", check=duration_value),
-        Field("count", WHOLE, "a row lives until so many more have come", least=1),
-        Field("lateness", LENGTH, "how far rows may come out of order", check=duration_value),
-        Field("until", MOMENT, "time runs on to this after the last row of a batch"),
-        NULLS,
-        Field("parts", WHOLE, "how many shares the groups are put into, each with a state of its own", least=1),
-        Field("emit", TEXT, "all changes, or one difference per micro-batch", choices=("changes", "net")),
-    ),
-    check=_check,
+    fields=(*PREFERENCE, *WINDOW),
+    check=check,
     build=_build,
     streams=True,
     changes=True,
