@@ -2,49 +2,62 @@
 
 `monitors.uncertain.objects` says what is kept and why that is exact. Here an instance has a line of d values and three
 chances: its own probability P, `NEWER`, the product over newer objects of one minus the probability that the object is
-at an instance dominating it, and `OLDER`, the same over the older ones that are kept. `NEWER` is only ever multiplied.
-`OLDER` is never divided: `UNTIL` is the first expiry of an object that is in it, and then it is computed anew.
+at an instance dominating it, and `OLDER`, the same over the older ones. `NEWER` is only ever multiplied. `OLDER` is
+never divided: `UNTIL` is the first expiry of an object that is in it, and then it is computed anew. It is multiplied
+from the newest older object on and left alone when it is too small to matter: until one of its factors expires, it is.
+
+Most pairs of objects are told apart by the corners of the boxes around their instances.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from skytide.kernel.dominance import dominates_at, relation_at
+from skytide.kernel.dominance import dominates, dominates_at, weakly_dominates
+from skytide.kernel.rtree_lanes import lean, part
 from skytide.model import Floats, Integers
 
 P, NEWER, OLDER = 0, 1, 2
-OWNER, UNTIL = 0, 1
+LOW, HIGH = 0, 1
 START, STOP, ARRIVAL, EXPIRY, HANDLE, LEVEL, POSSIBLE, TOUCHED = range(8)
 """Of an object: its instances, its life, its name, how many thresholds it was last said to reach, whether it may yet
 reach one, and whether its probability may have changed since that was said."""
 FIRST, OBJECTS, INSTANCES, LIVE, NEXT_UNTIL, TESTS, MOVES = range(7)
 """Of all: the first object that has not expired, how many objects and instances the arrays hold, how many instances
-are not gone, the least `UNTIL`, dominance tests so far, moves so far."""
+are not gone, the least `UNTIL`, comparisons of two lines of values so far, moves so far."""
 META = 7
-GONE = -1
+GONE = np.iinfo(np.int64).min
+"""Instead of `UNTIL`: the instance is forgotten."""
 NEVER = np.iinfo(np.int64).max
 
 
+class Store(NamedTuple):
+    """Objects in order of arrival, instances of one object side by side.
+
+    `values` (n, d), `chances` (3, n) and `until` (n) are of instances; `lives` (8, m), `boxes` (2, m, d) and `sums`
+    (m), the probability to be anywhere, of objects; `meta` of all.
+    """
+
+    values: Floats
+    chances: Floats
+    until: Integers
+    lives: Integers
+    boxes: Floats
+    sums: Floats
+    meta: Integers
+
+
 @njit(cache=True)
-def advance(
-    values: Floats,
-    chances: Floats,
-    places: Integers,
-    lives: Integers,
-    meta: Integers,
-    count: int,
-    until: int,
-    bars: Floats,
-    least: float,
-) -> Integers:
+def advance(store: Store, count: int, until: int, bars: Floats, least: float) -> Integers:
     """Make all instants up to `until` final; the moves, as (4, n): instant, sign, handle, threshold.
 
-    `count` new objects lie behind the old ones in all arrays; they are moved down as gaps are closed. `bars` are what a
-    probability must reach, falling; an instance whose `NEWER` is below `least` is forgotten. O(d instances) per new
-    instance.
+    `count` new objects lie behind the old ones; they are moved down as gaps are closed. `bars` are what a probability
+    must reach, falling; an instance whose `NEWER` is below `least` is forgotten. O(d instances) per new instance.
     """
+    lives, meta = store.lives, store.meta
     moves = np.empty((4, 64), np.int64)
     meta[MOVES] = 0
     fresh = meta[OBJECTS]  # where the next new object lies
@@ -55,180 +68,80 @@ def advance(
             at = min(at, lives[EXPIRY, meta[FIRST]])
         if at > until:
             break
-        _expire(chances, places, lives, meta, at)
+        _expire(store, at)
         if meta[NEXT_UNTIL] <= at:
-            _renew(values, chances, places, lives, meta, at)
+            _renew(store, at, least)
         while fresh < last and lives[ARRIVAL, fresh] <= at:
             if lives[EXPIRY, fresh] > at:
-                _insert(values, chances, places, lives, meta, fresh, bars[-1], least)
+                _insert(store, fresh, bars[-1], least)
             fresh += 1
-        moves = _tell(chances, places, lives, meta, at, bars, moves)
+        moves = _tell(store, at, bars, moves)
         if meta[INSTANCES] > 2 * meta[LIVE] + 64:
-            _compact(values, chances, places, lives, meta)
-    _compact(values, chances, places, lives, meta)
+            _compact(store)
+    _compact(store)
     return moves[:, : meta[MOVES]].copy()
 
 
-@njit(cache=True)
-def _expire(chances: Floats, places: Integers, lives: Integers, meta: Integers, at: int) -> None:
+@lean
+def probabilities(store: Store, found: Floats) -> None:
+    """The skyline probabilities of all objects; 0 for those that reach no threshold any more. O(instances)."""
+    for one in range(found.shape[0]):
+        found[one] = _probability(store, one)
+
+
+@part
+def _probability(store: Store, one: int) -> float:
+    chances, total = store.chances, 0.0
+    if store.lives[POSSIBLE, one]:
+        for u in range(store.lives[START, one], store.lives[STOP, one]):
+            if store.until[u] != GONE:
+                total += chances[P, u] * chances[NEWER, u] * chances[OLDER, u]
+    return total
+
+
+# -- instants ----------------------------------------------------------------------------------------------------------
+
+
+@part
+def _expire(store: Store, at: int) -> None:
     """Take out the objects whose time is over."""
+    lives, meta = store.lives, store.meta
     while meta[FIRST] < meta[OBJECTS] and lives[EXPIRY, meta[FIRST]] <= at:
         one = meta[FIRST]
         for u in range(lives[START, one], lives[STOP, one]):
-            if places[OWNER, u] != GONE:
-                places[OWNER, u] = GONE
+            if store.until[u] != GONE:
+                store.until[u] = GONE
                 meta[LIVE] -= 1
         lives[POSSIBLE, one], lives[TOUCHED, one] = 0, 1
         meta[FIRST] += 1
 
 
-@njit(cache=True)
-def _renew(values: Floats, chances: Floats, places: Integers, lives: Integers, meta: Integers, at: int) -> None:
+@part
+def _renew(store: Store, at: int, least: float) -> None:
     """Compute `OLDER` anew where something that is in it has expired."""
-    least = NEVER
+    lives, meta = store.lives, store.meta
+    meta[NEXT_UNTIL] = NEVER
     for one in range(meta[FIRST], meta[OBJECTS]):
         if not lives[POSSIBLE, one]:
             continue
         for u in range(lives[START, one], lives[STOP, one]):
-            if places[OWNER, u] == GONE:
+            if store.until[u] == GONE:
                 continue
-            if places[UNTIL, u] <= at:
-                _compute_older(values, chances, places, lives, meta, one, u)
+            if store.until[u] <= at:
+                _weigh_older(store, one, u, least)
                 lives[TOUCHED, one] = 1
-            least = min(least, places[UNTIL, u])
-    meta[NEXT_UNTIL] = least
+            meta[NEXT_UNTIL] = min(meta[NEXT_UNTIL], store.until[u])
 
 
 @njit(cache=True)
-def _compute_older(
-    values: Floats, chances: Floats, places: Integers, lives: Integers, meta: Integers, one: int, u: int
-) -> None:
-    chances[OLDER, u], places[UNTIL, u] = 1.0, NEVER
-    for other in range(meta[FIRST], one):
-        there = 0.0
-        for v in range(lives[START, other], lives[STOP, other]):
-            if places[OWNER, v] != GONE:
-                meta[TESTS] += 1
-                if dominates_at(values, v, values, u):
-                    there += chances[P, v]
-        if there > 0:
-            chances[OLDER, u] *= max(0.0, 1.0 - there)
-            places[UNTIL, u] = min(places[UNTIL, u], lives[EXPIRY, other])
-
-
-@njit(cache=True)
-def _insert(
-    values: Floats,
-    chances: Floats,
-    places: Integers,
-    lives: Integers,
-    meta: Integers,
-    fresh: int,
-    bar: float,
-    least: float,
-) -> None:
-    """Take the new object at `fresh` to the end of what is kept, and weigh it against that."""
-    start, one, row = meta[INSTANCES], meta[OBJECTS], lives[START, fresh]
-    size = lives[STOP, fresh] - row
-    for k in range(8):
-        lives[k, one] = lives[k, fresh]
-    lives[START, one], lives[STOP, one] = start, start + size
-    total = 0.0
-    for k in range(size):
-        values[start + k] = values[row + k]
-        chances[P, start + k] = chances[P, row + k]
-        chances[NEWER, start + k] = chances[OLDER, start + k] = 1.0
-        places[OWNER, start + k], places[UNTIL, start + k] = one, NEVER
-        total += chances[P, start + k]
-    lives[LEVEL, one], lives[POSSIBLE, one], lives[TOUCHED, one] = 0, total >= bar, 1
-    there = np.zeros(size)
-    for other in range(meta[FIRST], one):
-        _weigh(values, chances, places, lives, meta, other, start, there, bar, least)
-    for u in range(start, start + size):
-        meta[NEXT_UNTIL] = min(meta[NEXT_UNTIL], places[UNTIL, u])
-    meta[OBJECTS] += 1
-    meta[INSTANCES] += size
-    meta[LIVE] += size
-
-
-@njit(cache=True)
-def _weigh(
-    values: Floats,
-    chances: Floats,
-    places: Integers,
-    lives: Integers,
-    meta: Integers,
-    other: int,
-    start: int,
-    there: Floats,
-    bar: float,
-    least: float,
-) -> None:
-    """What an older object does to the new one's instances, from `start` on, and what they do to it."""
-    hit = met = False
-    for v in range(lives[START, other], lives[STOP, other]):
-        if places[OWNER, v] == GONE:
-            continue
-        here = 0.0
-        for k in range(there.shape[0]):
-            meta[TESTS] += 1
-            side = relation_at(values, start + k, values, v)
-            if side < 0:
-                here += chances[P, start + k]
-            elif side > 0:
-                there[k] += chances[P, v]
-                met = True
-        if here > 0:
-            chances[NEWER, v] *= max(0.0, 1.0 - here)
-            hit = True
-            if chances[NEWER, v] < least:
-                places[OWNER, v] = GONE
-                meta[LIVE] -= 1
-    if met:
-        for k in range(there.shape[0]):
-            if there[k] > 0:
-                chances[OLDER, start + k] *= max(0.0, 1.0 - there[k])
-                places[UNTIL, start + k] = min(places[UNTIL, start + k], lives[EXPIRY, other])
-                there[k] = 0.0
-    if hit and lives[POSSIBLE, other]:
-        lives[TOUCHED, other] = 1
-        most = 0.0
-        for v in range(lives[START, other], lives[STOP, other]):
-            if places[OWNER, v] != GONE:
-                most += chances[P, v] * chances[NEWER, v]
-        if most < bar:
-            lives[POSSIBLE, other] = 0
-
-
-@njit(cache=True)
-def probabilities(chances: Floats, places: Integers, lives: Integers) -> Floats:
-    """The skyline probabilities of all objects; 0 for those that reach no threshold any more. O(instances)."""
-    found = np.empty(lives.shape[1])
-    for one in range(lives.shape[1]):
-        found[one] = _probability(chances, places, lives, one)
-    return found
-
-
-@njit(cache=True)
-def _probability(chances: Floats, places: Integers, lives: Integers, one: int) -> float:
-    total = 0.0
-    if lives[POSSIBLE, one]:
-        for u in range(lives[START, one], lives[STOP, one]):
-            if places[OWNER, u] != GONE:
-                total += chances[P, u] * chances[NEWER, u] * chances[OLDER, u]
-    return total
-
-
-@njit(cache=True)
-def _tell(
-    chances: Floats, places: Integers, lives: Integers, meta: Integers, at: int, bars: Floats, moves: Integers
-) -> Integers:
-    """Write down what the instant changed, and forget the objects that have expired since the last one."""
+def _tell(store: Store, at: int, bars: Floats, moves: Integers) -> Integers:
+    """Write down what the instant changed."""
+    lives, meta = store.lives, store.meta
     for one in range(meta[OBJECTS]):
         if not lives[TOUCHED, one]:
             continue
         lives[TOUCHED, one] = 0
-        chance = _probability(chances, places, lives, one)
+        chance = _probability(store, one)
         level = 0
         for k in range(bars.shape[0]):
             level += chance >= bars[k]
@@ -247,23 +160,139 @@ def _tell(
     return moves
 
 
-@njit(cache=True)
-def _compact(values: Floats, chances: Floats, places: Integers, lives: Integers, meta: Integers) -> None:
+@part
+def _compact(store: Store) -> None:
     """Close the gaps that the expired and the forgotten left. O(d instances)."""
+    lives, until, meta = store.lives, store.until, store.meta
     objects = instances = 0
     for one in range(meta[FIRST], meta[OBJECTS]):
         start = instances
         for u in range(lives[START, one], lives[STOP, one]):
-            if places[OWNER, u] == GONE:
-                continue
-            values[instances] = values[u]
-            for k in range(3):
-                chances[k, instances] = chances[k, u]
-            places[OWNER, instances], places[UNTIL, instances] = objects, places[UNTIL, u]
-            instances += 1
+            if until[u] != GONE:
+                _copy_line(store.values, u, instances)
+                for k in range(3):
+                    store.chances[k, instances] = store.chances[k, u]
+                until[instances] = until[u]
+                instances += 1
         if instances > start:
             for k in range(8):
                 lives[k, objects] = lives[k, one]
             lives[START, objects], lives[STOP, objects] = start, instances
+            _copy_line(store.boxes[LOW], one, objects)
+            _copy_line(store.boxes[HIGH], one, objects)
+            store.sums[objects] = store.sums[one]
             objects += 1
     meta[FIRST], meta[OBJECTS], meta[INSTANCES] = 0, objects, instances
+
+
+@part
+def _copy_line(matrix: Floats, source: int, target: int) -> None:
+    for k in range(matrix.shape[1]):
+        matrix[target, k] = matrix[source, k]
+
+
+# -- one object --------------------------------------------------------------------------------------------------------
+
+
+@part
+def _insert(store: Store, fresh: int, bar: float, least: float) -> None:
+    """Take the new object at `fresh` to the end of what is kept, and weigh the two against each other."""
+    lives, chances, meta = store.lives, store.chances, store.meta
+    start, one, row = meta[INSTANCES], meta[OBJECTS], lives[START, fresh]
+    size = lives[STOP, fresh] - row
+    for k in range(8):
+        lives[k, one] = lives[k, fresh]
+    lives[START, one], lives[STOP, one] = start, start + size
+    for k in range(size):
+        _copy_line(store.values, row + k, start + k)
+        chances[P, start + k] = chances[P, row + k]
+        chances[NEWER, start + k] = chances[OLDER, start + k] = 1.0
+        store.until[start + k] = NEVER
+    meta[OBJECTS] += 1
+    meta[INSTANCES] += size
+    meta[LIVE] += size
+    _measure(store, one)
+    lives[LEVEL, one], lives[POSSIBLE, one], lives[TOUCHED, one] = 0, store.sums[one] >= bar, 1
+    for other in range(meta[FIRST], one):
+        meta[TESTS] += 1
+        if weakly_dominates(store.boxes[LOW, one], store.boxes[HIGH, other]):
+            _weigh_newer(store, other, one, bar, least)
+    if lives[POSSIBLE, one]:
+        for u in range(start, start + size):
+            _weigh_older(store, one, u, least)
+            meta[NEXT_UNTIL] = min(meta[NEXT_UNTIL], store.until[u])
+
+
+@part
+def _measure(store: Store, one: int) -> None:
+    """The box around an object's instances, and the probability to be at one of them."""
+    low, high = store.boxes[LOW, one], store.boxes[HIGH, one]
+    for k in range(low.shape[0]):
+        low[k], high[k] = np.inf, -np.inf
+    store.sums[one] = 0.0
+    for u in range(store.lives[START, one], store.lives[STOP, one]):
+        if store.until[u] != GONE:
+            store.sums[one] += store.chances[P, u]
+            for k in range(low.shape[0]):
+                low[k] = min(low[k], store.values[u, k])
+                high[k] = max(high[k], store.values[u, k])
+
+
+@part
+def _weigh_newer(store: Store, other: int, one: int, bar: float, least: float) -> None:
+    """What a new object does to an older one: its instances are dominated, forgotten, or hopeless together."""
+    lives, chances, meta = store.lives, store.chances, store.meta
+    meta[TESTS] += 1
+    all_of_it = dominates(store.boxes[HIGH, one], store.boxes[LOW, other])
+    hit = lost = False
+    most = 0.0
+    for v in range(lives[START, other], lives[STOP, other]):
+        if store.until[v] == GONE:
+            continue
+        here = store.sums[one] if all_of_it else _at_dominating(store, one, v)
+        if here > 0:
+            hit = True
+            chances[NEWER, v] *= max(0.0, 1.0 - here)
+            if chances[NEWER, v] < least:
+                store.until[v] = GONE
+                meta[LIVE] -= 1
+                lost = True
+                continue
+        most += chances[P, v] * chances[NEWER, v]
+    if hit and lives[POSSIBLE, other]:
+        lives[TOUCHED, other] = 1
+        if most < bar:
+            lives[POSSIBLE, other] = 0
+    if lost:
+        _measure(store, other)
+
+
+@part
+def _weigh_older(store: Store, one: int, u: int, least: float) -> None:
+    """`OLDER` of an instance of an object, from the objects that are kept, and until when it holds."""
+    chances, meta, point = store.chances, store.meta, store.values[u]
+    chances[OLDER, u], store.until[u] = 1.0, NEVER
+    for other in range(one - 1, meta[FIRST] - 1, -1):
+        if chances[OLDER, u] < least:
+            return
+        meta[TESTS] += 1
+        if not weakly_dominates(store.boxes[LOW, other], point):
+            continue
+        meta[TESTS] += 1
+        all_of_it = dominates(store.boxes[HIGH, other], point)
+        here = store.sums[other] if all_of_it else _at_dominating(store, other, u)
+        if here > 0:
+            chances[OLDER, u] *= max(0.0, 1.0 - here)
+            store.until[u] = min(store.until[u], store.lives[EXPIRY, other])
+
+
+@part
+def _at_dominating(store: Store, one: int, v: int) -> float:
+    """The probability that an object is at an instance that dominates another object's."""
+    here = 0.0
+    for u in range(store.lives[START, one], store.lives[STOP, one]):
+        if store.until[u] != GONE:
+            store.meta[TESTS] += 1
+            if dominates_at(store.values, u, store.values, v):
+                here += store.chances[P, u]
+    return here

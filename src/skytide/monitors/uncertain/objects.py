@@ -59,58 +59,40 @@ class ObjectEngine:
     def __init__(self, dimensions: int, thresholds: Floats) -> None:
         self._bars = np.asarray(thresholds, dtype=np.float64) * (1 - TOLERANCE)
         self._least = float(self._bars[-1]) * RESOLUTION
-        self._tests = 0
-        self._clear(dimensions)
-
-    def _clear(self, dimensions: int) -> None:
-        self._values = np.zeros((0, dimensions))
-        self._chances = np.zeros((3, 0))
-        self._places = np.zeros((2, 0), np.int64)
-        self._lives = np.zeros((8, 0), np.int64)
-        self._next_until = HIGHEST
+        self._store = _empty(0, 0, dimensions)
 
     def run(self, rows: UncertainRows, until: int) -> ThresholdMoves:
         """As `UncertainEngine.run`."""
-        starts = _starts(rows.handles)
-        old, more = self._lives.shape[1], len(starts)
-        n = len(self._values)
-        lives = np.zeros((8, old + more), np.int64)
-        lives[:, :old] = self._lives
-        lives[kernel.START, old:] = n + starts
-        lives[kernel.STOP, old:] = n + np.append(starts, len(rows))[1:]
-        lives[kernel.ARRIVAL, old:] = rows.arrivals[starts]
-        lives[kernel.EXPIRY, old:] = rows.expiries[starts]
-        lives[kernel.HANDLE, old:] = rows.handles[starts]
-        values = np.concatenate((self._values, rows.values))
-        chances = np.zeros((3, len(values)))
-        chances[:, :n] = self._chances
-        chances[kernel.P, n:] = rows.probabilities
-        places = np.zeros((2, len(values)), np.int64)
-        places[:, :n] = self._places
-        meta = np.zeros(kernel.META, np.int64)
-        meta[kernel.OBJECTS], meta[kernel.INSTANCES], meta[kernel.LIVE] = old, n, n
-        meta[kernel.NEXT_UNTIL] = self._next_until
-        found = kernel.advance(values, chances, places, lives, meta, more, until, self._bars, self._least)
-        kept, n = int(meta[kernel.OBJECTS]), int(meta[kernel.INSTANCES])
-        # Copies: views would keep the rows of the call.
-        self._lives, self._values = lives[:, :kept].copy(), values[:n].copy()
-        self._chances, self._places = chances[:, :n].copy(), places[:, :n].copy()
-        self._next_until = int(meta[kernel.NEXT_UNTIL])
-        self._tests += int(meta[kernel.TESTS])
+        starts, old = _starts(rows.handles), self._store
+        m, n = old.lives.shape[1], len(old.values)
+        new = _empty(m + len(starts), n + len(rows), old.values.shape[1])
+        _copy(old, new, m, n)
+        new.lives[kernel.START, m:] = n + starts
+        new.lives[kernel.STOP, m:] = n + np.append(starts, len(rows))[1:]
+        for place, column in ((kernel.ARRIVAL, "arrivals"), (kernel.EXPIRY, "expiries"), (kernel.HANDLE, "handles")):
+            new.lives[place, m:] = getattr(rows, column)[starts]
+        new.values[n:] = rows.values
+        new.chances[kernel.P, n:] = rows.probabilities
+        found = kernel.advance(new, len(starts), until, self._bars, self._least)
+        m, n = int(new.meta[kernel.OBJECTS]), int(new.meta[kernel.INSTANCES])
+        self._store = _empty(m, n, old.values.shape[1])  # not a view, which would keep the rows of the call
+        _copy(new, self._store, m, n)
         return ThresholdMoves(*found)
 
     def answer(self, threshold: float) -> tuple[Integers, Floats]:
         """As `UncertainEngine.answer`. O(instances kept)."""
-        chances = kernel.probabilities(self._chances, self._places, self._lives)
+        chances = np.empty(self._store.lives.shape[1])
+        kernel.probabilities(self._store, chances)
         inside = chances >= threshold * (1 - TOLERANCE)
-        return self._lives[kernel.HANDLE, inside], chances[inside]
+        return self._store.lives[kernel.HANDLE, inside], chances[inside]
 
     def retained(self) -> UncertainRows:
         """As `UncertainEngine.retained`: the instances that are kept, of one object side by side."""
-        owners = self._lives[:, self._places[kernel.OWNER]]
+        lives = self._store.lives
+        owners = np.repeat(lives, lives[kernel.STOP] - lives[kernel.START], axis=1)
         return UncertainRows(
-            self._values,
-            self._chances[kernel.P],
+            self._store.values.copy(),
+            self._store.chances[kernel.P].copy(),
             owners[kernel.ARRIVAL],
             owners[kernel.EXPIRY],
             owners[kernel.HANDLE],
@@ -118,17 +100,45 @@ class ObjectEngine:
 
     def load(self, rows: UncertainRows, now: int) -> None:
         """As `UncertainEngine.load`: what is kept lives again from its first arrival on."""
-        self._clear(self._values.shape[1])
+        tests = self._store.meta[kernel.TESTS]
+        self._store = _empty(0, 0, self._store.values.shape[1])
+        self._store.meta[kernel.TESTS] = tests
         self.run(rows, now)
 
     def next_event(self) -> int:
         """As `UncertainEngine.next_event`: the first expiry."""
-        return int(self._lives[kernel.EXPIRY, 0]) if self._lives.shape[1] else HIGHEST
+        lives = self._store.lives
+        return int(lives[kernel.EXPIRY, 0]) if lives.shape[1] else HIGHEST
 
     def counters(self) -> dict[str, int]:
         """As `UncertainEngine.counters`."""
-        arrays = (self._values, self._chances, self._places, self._lives)
-        return {"dominance_tests": self._tests, "node_visits": 0, "memory_bytes": sum(one.nbytes for one in arrays)}
+        tests = int(self._store.meta[kernel.TESTS])
+        return {"dominance_tests": tests, "node_visits": 0, "memory_bytes": sum(one.nbytes for one in self._store)}
+
+
+def _empty(objects: int, instances: int, dimensions: int) -> kernel.Store:
+    meta = np.zeros(kernel.META, np.int64)
+    meta[kernel.NEXT_UNTIL] = kernel.NEVER
+    return kernel.Store(
+        np.zeros((instances, dimensions)),
+        np.zeros((3, instances)),
+        np.zeros(instances, np.int64),
+        np.zeros((8, objects), np.int64),
+        np.zeros((2, objects, dimensions)),
+        np.zeros(objects),
+        meta,
+    )
+
+
+def _copy(source: kernel.Store, target: kernel.Store, objects: int, instances: int) -> None:
+    """Fill the beginning of a larger store, or one of the same size."""
+    target.values[:instances] = source.values[:instances]
+    target.chances[:, :instances] = source.chances[:, :instances]
+    target.until[:instances] = source.until[:instances]
+    target.lives[:, :objects] = source.lives[:, :objects]
+    target.boxes[:, :objects] = source.boxes[:, :objects]
+    target.sums[:objects] = source.sums[:objects]
+    target.meta[:] = source.meta
 
 
 def _starts(handles: Integers) -> Integers:
