@@ -1,0 +1,321 @@
+"""What the commands over streams share: their options, and one pass over DATA into a window."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from skytide.cli._progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from skytide.streams.files import Chunk, Source
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_DAY = 86_400 * 10**9
+
+letters_option = click.option(
+    "--dead-letters", metavar="FILE", help="Where rows go that come too late or are left out: file, row, why."
+)
+
+
+def window_options(function: Function) -> Function:
+    """--count, --duration, --time, --lateness and --until; `check_window` says whether they fit together."""
+    for option in (
+        click.option("--until", metavar="TIME", help="Let time run on to this after the last row."),
+        click.option("--lateness", metavar="TIME", help="How far rows may come out of order. Default: 0."),
+        click.option("--time", "time_column", metavar="COL", help="The column with the rows' times, for --duration."),
+        click.option("--duration", metavar="TIME", help="A row lives so long: a number, or like 90s, 15m, 2h, 1d."),
+        click.option(
+            "--count", type=click.IntRange(min=1), metavar="N", help="A row lives until N more rows have come."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def check_window(
+    count: int | None, duration: str | None, time_column: str | None, lateness: str | None, until: str | None
+) -> None:
+    """A usage error where the options make no window, or more than one."""
+    if (count is None) == (duration is None):
+        raise click.UsageError("give either --count N or --duration TIME with --time COL")
+    if count is not None and (time_column or until or lateness):
+        raise click.UsageError("--time, --until and --lateness go with --duration, not with --count")
+    if duration is not None and time_column is None:
+        raise click.UsageError("--duration needs --time COL")
+
+
+def check_outputs(output: str | None, dead_letters: str | None) -> None:
+    """An error where the results or the dead letters could not be written, or would go to one file."""
+    from skytide.streams.files import check_output
+
+    check_output(output)
+    check_output(dead_letters)
+    if output is not None and dead_letters is not None and Path(output).resolve() == Path(dead_letters).resolve():
+        raise click.UsageError("-o and --dead-letters name the same file")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of DATA on their way into a window: preference and `by` columns, and what goes beside them.
+
+    `pieces` say where the rows come from: file, number of the first row in it, how many rows.
+    """
+
+    rows: pa.Table
+    beside: pa.Table
+    pieces: list[tuple[str, int, int]]
+    done: float
+
+    def place(self, position: int) -> tuple[str, int]:
+        """The file and the row's number in it, of the row at a position."""
+        for file, first, count in self.pieces[:-1]:
+            if position < count:
+                return file, first + position
+            position -= count
+        file, first, _ = self.pieces[-1]
+        return file, first + position
+
+
+class Run:
+    """One pass over DATA: changes to the output, rows that were not taken to the dead letters."""
+
+    def __init__(
+        self, name: str, window: Any, source: Source, id_column: str | None, time_column: str | None, *more: str
+    ) -> None:
+        from skytide.streams.files import Numbers
+
+        self._name, self._window, self._source = name, window, source
+        self._id, self._time = id_column, time_column
+        wanted = [*window.preference.names, *window.preference.by, id_column, time_column, *more]
+        self._columns = list(dict.fromkeys(str(name) for name in wanted if name is not None))
+        source.check_names(self._columns)
+        self._numbers = Numbers()
+        self._days = False  # whether the times that come out are dates, as those that come in
+        self._form = self._time_form()
+
+    def to(self, output: str | None, dead_letters: str | None, until: str | None) -> None:
+        """Run to the end of DATA, close its last instant and let time run on to `until`."""
+        import pyarrow as pa
+
+        from skytide.streams.files import Output, write_table
+
+        kind, sample = self._form
+        textual = pa.types.is_timestamp(kind) and sample is not None and (output is None or output.endswith(".csv"))
+        time_type = pa.date32() if self._days else pa.string() if textual else kind
+        named = pa.int64()
+        if self._id is not None:
+            form = self._source.schema.field(self._id).type
+            named = pa.string() if not pa.types.is_integer(form) else pa.uint64() if form == pa.uint64() else named
+        self._schema = self._schema_of(time_type, named)
+        last = None if until is None else self._moment(until)
+        refused: list[dict[str, Any]] = []
+        with Progress(self._name) as progress:
+            tables = self._tables(last, refused, progress)
+            first = next(tables)  # before the output is begun: most errors show in the first rows
+            with Output(output, self._schema) as results:
+                for table in itertools.chain([first], tables):
+                    results.write(table)
+                if dead_letters:
+                    letters = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
+                    write_table(dead_letters, pa.Table.from_pylist(refused, schema=letters))
+        if refused and not dead_letters:
+            first = refused[0]
+            click.echo(
+                f"skytide: {len(refused)} row(s) not taken, the first: {first['file']}, row {first['row']}: "
+                f"{first['reason']}; --dead-letters FILE lists them",
+                err=True,
+            )
+
+    def _tables(self, last: Any, refused: list[dict[str, Any]], progress: Progress) -> Iterator[pa.Table]:
+        """The changes as tables, at least one; rows that were not taken are added to `refused`."""
+        for batch in self._batches():
+            changes = self._extend(batch)
+            refused += _letters(batch, changes)
+            progress.update(batch.done)
+            yield self._table(changes)
+        for moment in self._closing(last):
+            yield self._table(self._window.advance(moment))
+        yield self._schema.empty_table()
+
+    def _batches(self) -> Iterator[Batch]:
+        """DATA in pieces that go into the window as they are."""
+        return map(self._read, self._source.chunks(self._columns))
+
+    def _read(self, chunk: Chunk) -> Batch:
+        import pyarrow as pa
+
+        preference = self._window.preference
+        columns: dict[str, Any] = {
+            str(name): pa.array(self._numbers.read(chunk, str(name))) for name in preference.names
+        }
+        columns |= {str(name): chunk.table.column(str(name)) for name in preference.by}
+        beside = {role: column for role, column in self._beside(chunk).items() if column is not None}
+        return Batch(pa.table(columns), pa.table(beside), [(chunk.file, chunk.first, chunk.table.num_rows)], chunk.done)
+
+    def _beside(self, chunk: Chunk) -> dict[str, Any]:
+        """What goes into the window beside the rows, by the name of the argument."""
+        return {
+            "times": None if self._time is None else chunk.table.column(self._time),
+            "ids": None if self._id is None else names_of(chunk.table.column(self._id)),
+        }
+
+    def _extend(self, batch: Batch) -> Any:
+        from skytide.errors import SkytideError
+
+        beside = {role: batch.beside.column(role) for role in batch.beside.column_names}
+        try:
+            return self._window.extend(batch.rows, **beside)
+        except SkytideError as error:
+            if error.row is not None:
+                file, error.row = batch.place(error.row - 1)
+                raise error.at(file=file) from None
+            raise error.at(file=batch.pieces[-1][0]) from None
+
+    def _closing(self, last: Any) -> list[Any]:
+        """The moments to advance to at the end: the last row's, so that its instant is closed, then `until`."""
+        latest = self._window.latest
+        return [moment for moment in (latest, last) if moment is not None and (latest is not None or last is None)]
+
+    def _moment(self, text: str) -> Any:
+        """`--until` as a time of the same kind as the times of DATA."""
+        import numpy as np
+        import pyarrow as pa
+
+        from skytide.errors import OptionError
+
+        kind = self._form[0]
+        try:
+            if pa.types.is_timestamp(kind):
+                return np.datetime64(pa.scalar(text).cast(kind).value, kind.unit)
+            number = _number(text)
+            if pa.types.is_floating(kind) and math.isfinite(number):
+                return number
+            if pa.types.is_integer(kind) and number == int(number) and abs(number) < 2**62:
+                return int(number)
+        except (ValueError, OverflowError, pa.ArrowException):
+            pass
+        remedy = "write it as in DATA" + (", with its zone" if pa.types.is_timestamp(kind) and kind.tz else "")
+        raise OptionError("is not a time like those of the rows", value=text, remedy=remedy)
+
+    def _time_form(self) -> tuple[pa.DataType, str | None]:
+        """The type of the times that come out, and how they are written if that is as text."""
+        import numpy as np
+        import pyarrow as pa
+
+        from skytide.model import duration_value
+
+        if self._time is None:
+            return pa.int64(), None
+        kind = self._source.schema.field(self._time).type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            self._refuse_times(self._time)
+        if not pa.types.is_temporal(kind):
+            form = np.dtype(np.int64 if pa.types.is_integer(kind) else np.float64)
+            return pa.from_numpy_dtype(self._window.times_like(form)), None
+        stamp = pa.timestamp("s") if pa.types.is_date(kind) else kind
+        lengths = [self._window.window.duration, self._window.window.lateness]
+        self._days = pa.types.is_date(kind) and not any(duration_value(one or 0) % _DAY for one in lengths)
+        unit = np.datetime_data(self._window.times_like(np.dtype(f"datetime64[{stamp.unit}]")))[0]
+        return pa.timestamp(unit, stamp.tz), self._source.sample_text(self._time)
+
+    def _refuse_times(self, column: str) -> None:
+        """Say which value of a column of text is neither a number nor a timestamp; a column without values may pass."""
+        from skytide.errors import InputError
+
+        remedy = "give numbers, or timestamps like 2024-01-31T12:00:00"
+        seen = False
+        for chunk in self._source.chunks([column]):
+            seen = seen or chunk.table.column(column).null_count < chunk.table.num_rows
+            for place, text in enumerate(chunk.table.column(column).to_pylist()):
+                if text is not None and not _is_time(text):
+                    row = chunk.first + place
+                    raise InputError(
+                        "is not a time", value=text, file=chunk.file, row=row, column=column, remedy=remedy
+                    )
+        if seen:
+            raise InputError("the times are of several kinds", file=self._source.label, column=column, remedy=remedy)
+
+    def _table(self, changes: Any) -> pa.Table:
+        import pyarrow as pa
+
+        from skytide.streams.files.output import as_text
+
+        kind, sample = self._form
+        times = (
+            pa.array(changes.times).cast(pa.timestamp(kind.unit)).view(kind) if pa.types.is_timestamp(kind) else None
+        )
+        times = pa.array(changes.times, kind) if times is None else times
+        if self._days:
+            times = times.cast(pa.date32())
+        if pa.types.is_string(self._schema.field("time").type):
+            text = as_text(pa.chunked_array([times])).cast(pa.string())
+            times = pa.compute.replace_substring(text, " ", "T") if sample and "T" in sample else text
+        ids = pa.array(changes.ids.tolist(), self._schema.field("id").type)
+        symbols = pa.array(changes.symbols.tolist(), pa.string())
+        return pa.table([times, symbols, ids, *self._more(changes)], schema=self._schema)
+
+    def _schema_of(self, time_type: pa.DataType, id_type: pa.DataType) -> pa.Schema:
+        """The columns that come out."""
+        import pyarrow as pa
+
+        return pa.schema([("time", time_type), ("change", pa.string()), ("id", id_type)])
+
+    def _more(self, changes: Any) -> list[Any]:
+        """Further columns of changes, as the schema has them."""
+        return []
+
+
+def _letters(batch: Batch, changes: Any) -> list[dict[str, Any]]:
+    reasons = {int(row): "the row came too late; allow more --lateness or sort DATA" for row in changes.late}
+    reasons |= {int(row): "a value is missing" for row in changes.bad}
+    places = [(*batch.place(row), reasons[row]) for row in sorted(reasons)]
+    return [{"file": file, "row": row, "reason": reason} for file, row, reason in places]
+
+
+def names_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of ids as a window takes it: whole numbers as they are, all else as text."""
+    import pyarrow as pa
+
+    from skytide.streams.files.output import as_text
+
+    return column if pa.types.is_integer(column.type) else as_text(column).cast(pa.string())
+
+
+def _is_time(text: str) -> bool:
+    import pyarrow as pa
+
+    try:
+        float(text)
+    except ValueError:
+        for zone in (None, "UTC"):
+            try:
+                pa.scalar(text).cast(pa.timestamp("ns", zone))
+            except pa.ArrowException:
+                continue
+            return True
+        return False
+    return True
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def number_or_text(text: str) -> int | float | str:
+    """A length of time from the command line."""
+    try:
+        return _number(text)
+    except ValueError:
+        return text
