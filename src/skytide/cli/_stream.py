@@ -84,6 +84,24 @@ class Batch:
         file, first, _ = self.pieces[-1]
         return file, first + position
 
+    def join(self, later: Batch) -> Batch:
+        """These rows, then the later ones."""
+        import pyarrow as pa
+
+        rows, beside = pa.concat_tables([self.rows, later.rows]), pa.concat_tables([self.beside, later.beside])
+        return Batch(rows, beside, [*self.pieces, *later.pieces], later.done)
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """The rows at these positions."""
+        pieces, before = [], 0
+        for file, first, count in self.pieces:
+            low, high = max(start, before), min(stop, before + count)
+            if low < high:
+                pieces.append((file, first + low - before, high - low))
+            before += count
+        length = stop - start
+        return Batch(self.rows.slice(start, length), self.beside.slice(start, length), pieces, self.done)
+
 
 class Run:
     """One pass over DATA: changes to the output, rows that were not taken to the dead letters."""
