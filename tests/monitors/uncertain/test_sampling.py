@@ -31,8 +31,9 @@ def test_samples_have_the_moments_of_their_distributions() -> None:
         )
     )
     assert plain.mean(0) == pytest.approx([1.0, -2.0], abs=0.06) and plain.std(0) == pytest.approx([0.5, 2.0], rel=0.05)
-    assert boxed.min(0) >= pytest.approx([0.0, 4.0]) and boxed.mean(0) == pytest.approx([0.5, 6.0], abs=0.05)
-    assert np.corrcoef(tilted.T)[0, 1] == pytest.approx(0.8, abs=0.03)
+    assert (boxed >= [0.0, 4.0]).all() and (boxed <= [1.0, 8.0]).all()
+    assert boxed.mean(0) == pytest.approx([0.5, 6.0], abs=0.05)
+    assert np.mean(tilted[:, 0] * tilted[:, 1]) == pytest.approx(0.8, abs=0.03)
 
 
 def test_sampled_objects_have_nearly_the_probability_of_their_distributions() -> None:

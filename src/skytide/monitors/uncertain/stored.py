@@ -31,7 +31,7 @@ def restore(blob: bytes, make: type[UncertainWindow]) -> UncertainWindow:
     with in_order():
         preference, options = preference_and_options(meta)
         window = make(preference, **options)
-        must(meta["objects"] in (None, False, True), "kinds of rows")
+        must(meta["objects"] is None or isinstance(meta["objects"], bool), "kinds of rows")
         must(not meta["objects"] or (meta["handles"]["kind"] == "other" and window.method != "tree"), "objects")
         window._objects = meta["objects"]
         if isinstance(window._flow, CountedFlow):
