@@ -15,7 +15,7 @@ demo: .venv/ready
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: .venv/ready lint
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile $(ARGS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -51,7 +51,7 @@ def test_an_interrupt_ends_the_command_without_a_traceback_and_without_a_file(tm
         [*SKYTIDE, "generate", "independent", "-n", "2000000000", "-o", str(tmp_path / "out.csv")],
         stderr=subprocess.PIPE,
     )
-    while not list(tmp_path.iterdir()):
+    while not any(file.stat().st_size for file in tmp_path.iterdir()):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate()

@@ -262,7 +262,7 @@ class Pipeline:
             raise document.problem(
                 ("sink", "path"),
                 "exists already",
-                value=taken,
+                value=document.data["sink"]["path"],
                 remedy='remove it, or set mode = "overwrite" or "append"',
             )
 

@@ -55,6 +55,15 @@ class Output:
 
     def __enter__(self) -> Output:
         self._temporary = None if self._target is None else temporary_beside(self._target)
+        try:
+            self._begin()
+        except BaseException:  # an interrupt, too, leaves no file behind
+            if self._temporary is not None:
+                self._temporary.unlink(missing_ok=True)
+            raise
+        return self
+
+    def _begin(self) -> None:
         self._file: IO[bytes] = (
             self._stdout or sys.stdout.buffer if self._temporary is None else self._temporary.open("wb")
         )
@@ -63,7 +72,6 @@ class Output:
             self._parquet = pq.ParquetWriter(self._file, self._schema.remove_metadata())
         elif self._extension == ".csv":
             self._file.write(_header(self._schema.names))
-        return self
 
     def write(self, table: pa.Table) -> None:
         """Add rows; the columns are those of the schema."""
