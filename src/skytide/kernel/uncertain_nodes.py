@@ -28,8 +28,9 @@ NEW, ALL = 0, 2
 """Lines of `tags`: P_new's multiplier is lines 0 and 1, that of P_new * P_old is lines 2 and 3."""
 LEAST, MOST, FALL, RISE = range(4)
 """Lines of `bounds`: the smallest and largest lasting sum, and how far P_sky may fall or rise."""
-ROOT, TOP, SPARE, HEIGHT, STATE = range(5)
-"""Entries of `state`: the root, nodes ever used, nodes given back, and the levels of the tree."""
+ROOT, TOP, SPARE, HEIGHT, CHANGED, STATE = range(6)
+"""Entries of `state`: the root, nodes ever used, nodes given back, the levels of the tree, and whether anything has
+happened since it was last settled. (A row on a threshold strays for ever: strays alone are no reason to settle.)"""
 NOBODY = -1
 
 

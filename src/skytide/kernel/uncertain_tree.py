@@ -17,6 +17,7 @@ from numba import njit
 from skytide.kernel.rtree_lanes import LANES, lanes_weakly_better, lanes_weakly_worse, lean, lowest_bit, part
 from skytide.kernel.uncertain_nodes import (
     ALL,
+    CHANGED,
     FALL,
     HEIGHT,
     LEAST,
@@ -234,6 +235,7 @@ def _arrive(tree: Tree, store: Store, a: int, order: Integers) -> None:
             _spread(tree, store, tree.dropped[i], -1, False)
             forget(store, tree.dropped[i])
     insert(tree, store, a, order)
+    tree.state[CHANGED] = 1
 
 
 @part
@@ -283,31 +285,30 @@ def _settle(tree: Tree, store: Store, out: Integers, count: int) -> int:
             if alive:
                 ascend(tree, store, tree.leaf_of[c], False)
     meta[MARKS] = 0
+    tree.state[CHANGED] = 0
     return count
 
 
 @part
 def _advance(tree: Tree, store: Store, instant: int) -> bool:
     """Open an instant and let go what has expired by it; False where an earlier instant must be settled first."""
-    meta = store.meta
+    meta, state = store.meta, tree.state
     if meta[OPEN] == instant:
         return True
-    _mark_strays(tree, store)
     x = first_to_expire(store)
     while x >= 0 and store.keys[EXPIRY, x] <= instant:
         time = store.keys[EXPIRY, x]
         if time != meta[OPEN]:
-            _mark_strays(tree, store)
-            if meta[MARKS]:
+            if state[CHANGED]:
                 return False
             meta[OPEN] = time
         remove(tree, store, x)
         _spread(tree, store, x, -1, False)
         forget(store, x)
+        state[CHANGED] = 1
         x = first_to_expire(store)
     if meta[OPEN] != instant:
-        _mark_strays(tree, store)
-        if meta[MARKS]:
+        if state[CHANGED]:
             return False
         meta[OPEN] = instant
     return True
@@ -340,6 +341,7 @@ def run(
         if expiry <= arrival:
             continue
         while not _advance(tree, store, arrival):
+            _mark_strays(tree, store)
             out = with_room(out, count + meta[MARKS] * bands)
             count = _settle(tree, store, out, count)
         if tree.sizes.size - state[TOP] + state[SPARE] < state[HEIGHT] + 2:
@@ -353,6 +355,7 @@ def run(
         a = append(store, rows, i, chances[i], arrivals[i], expiry, handles[i])
         _arrive(tree, store, a, order)
     while not _advance(tree, store, until):
+        _mark_strays(tree, store)
         out = with_room(out, count + meta[MARKS] * bands)
         count = _settle(tree, store, out, count)
     _mark_strays(tree, store)

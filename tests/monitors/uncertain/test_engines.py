@@ -18,7 +18,7 @@ from skytide.monitors.uncertain.cells import CellsEngine
 from skytide.monitors.uncertain.engine import ThresholdMoves, UncertainRows
 from skytide.monitors.uncertain.scan import ScanEngine
 from skytide.monitors.uncertain.tree import TreeEngine
-from skytide.reference.uncertain import at_least, probability, single
+from skytide.reference.uncertain import at_least, probability, reaches, single
 
 Move = tuple[int, int, int, int]
 ENGINES: list[Callable[[int, Sequence[float]], Any]] = [ScanEngine, CellsEngine, TreeEngine]
@@ -289,6 +289,35 @@ def test_a_probability_just_below_a_threshold_reaches_it(make: Any, shift: float
     )
     engine.run(rows, 2)
     assert engine.answer(0.49 * (1 + shift))[0].tolist() == ([2] if inside else [])
+
+
+@pytest.mark.parametrize("make", ENGINES)
+def test_thresholds_nearer_than_rounding_are_decided_as_fractions_decide_them(make: Any) -> None:
+    """Thresholds a few units in the last place around the one whose bar is the product itself."""
+    rows = UncertainRows(
+        np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 0.0], [3.0, 3.0]]),
+        np.array([0.1, 1e-9, 0.3, 0.7]),
+        np.arange(4),
+        np.arange(4) + 9,
+        np.arange(4),
+    )
+    exact = probability(objects_of(rows, list(range(4))), 3)
+    middle = float(exact / (1 - Fraction(1, 10**12)))
+    decided = set()
+    for steps in range(-6, 7):
+        threshold = middle + steps * np.spacing(middle)
+        engine = make(2, [threshold])
+        engine.run(rows, 3)
+        inside = 3 in engine.answer(threshold)[0].tolist()
+        assert inside == reaches(exact, threshold)
+        decided.add(inside)
+        worse = UncertainRows(
+            np.full((2, 2), 9.0), np.full(2, 0.5), np.array([5, 6]), np.array([14, 15]), np.array([5, 6])
+        )
+        later = listed(engine.run(worse, 8))
+        assert all(handle != 3 for _, _, handle, _ in later)
+        assert (3 in engine.answer(threshold)[0].tolist()) == inside
+    assert decided == {True, False}
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,8 +1,10 @@
 """Which engine an uncertain window gets: the one asked for, or the one that `auto` means.
 
-`scan` is the paper's trivial algorithm, `tree` its aggregate R-tree, `auto` the scan by cells, which outruns both on
-every stream of the paper: its rows are dropped after a handful of dominators, so that a scan of a few bytes per
-candidate costs less than the upkeep of a tree.
+`scan` is the paper's trivial algorithm, `tree` its aggregate R-tree, `auto` the scan by cells. The latter outruns both
+on every stream of the paper: its rows are dropped after a handful of dominators, so that a scan of a few bytes per
+candidate costs less than the upkeep of a tree. Where probabilities and thresholds are so small that most of the window
+is in the answer (P = 1e-4 and q = 5e-5, say), each row changes thousands of others; there the tree, which changes whole
+boxes at once, is the faster one and can be asked for.
 """
 
 from __future__ import annotations
