@@ -358,7 +358,7 @@ def _check_stream(document: Document, kind: Kind, run: Run) -> None:
         raise document.problem(
             ("source", "stream"),
             f"the kind {kind.name} reads a whole table, not a stream",
-            remedy=f"set it to false, or use the kind {others}",
+            remedy=f"set it to false, or as kind use {others}",
         )
     if "until" in document.data["query"]:
         raise document.problem(
