@@ -69,8 +69,8 @@ class Simulation:
         fresh.init(self._tester.handle)
         self._tester.processor = fresh
 
-    def batch(self, partitions: Sequence[pa.Table], ticks: Sequence[int]) -> None:
-        """One micro-batch: its rows, and their ticks for the watermark of the next one."""
+    def batch(self, partitions: Sequence[pa.Table]) -> None:
+        """One micro-batch; its ticks make the watermark of the next one."""
         self._advance()
         closed = self.query.clock.closed_by(self.watermark) if self._prune and not self.query.counted else None
         pieces: dict[int, list[Row]] = {}
@@ -78,12 +78,13 @@ class Simulation:
             buckets = [hash(g) % self.query.parts for g in table.column("g").to_pylist()]
             with_bucket = table.append_column(BUCKET, pa.array(buckets, pa.int32()))
             for sent in Pruning(self.query, closed).run(iter(with_bucket.to_batches())):
-                for row in sent.to_pylist():
+                ticks = sent.column("tick").cast(pa.int64()).to_pylist()
+                self._reached = max([self._reached, *(tick // 1000 for tick in ticks)])
+                for row in sent.drop_columns(["tick"]).to_pylist():
                     self.sent += row["sent"]
                     pieces.setdefault(row["bucket"], []).append(Row(**row))
         for bucket, rows in pieces.items():
             self._emit(self._tester.test(bucket, rows))
-        self._reached = max([self._reached, *ticks])
 
     def idle(self) -> None:
         """The micro-batch without data with which Spark ends."""

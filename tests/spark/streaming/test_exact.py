@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from skytide.errors import StateError
 from skytide.model import Window
+from skytide.monitors.sliding.clock import LOWEST
 from skytide.reference.batch import skyline
 from tests.spark.streaming.simulated import Simulation, query_of
 
@@ -81,15 +82,16 @@ def played(
     make: Callable[[list[Row], int], pa.Table] = table,
 ) -> tuple[list[Row], list[int]]:
     """Run the micro-batches and the last one without data; the rows that were in time, and the ids of those late."""
-    taken, late = [], []
-    clock = simulation.query.clock
+    taken, late, latest = [], [], LOWEST
+    clock = simulation.query.clock.keys
     for number, partitions in enumerate(batches):
         if number in restarts:
             simulation.restart()
         rows = [row for partition in partitions for row in partition]
-        ticks = [clock.tick_that_closes(row[0] - lateness - 1) for row in rows]
-        simulation.batch([make(partition, dimensions) for partition in partitions], ticks)
+        simulation.batch([make(partition, dimensions) for partition in partitions])
         closed = simulation.closed
+        assert closed == (LOWEST if latest == LOWEST else clock.closed_by(latest)), "each row closes what it should"
+        latest = max([latest, *(row[0] for row in rows)])
         taken += [row for row in rows if row[0] > closed]
         late += [row[1] for row in rows if row[0] <= closed]
     simulation.idle()
@@ -153,12 +155,8 @@ def test_net_changes_lead_from_answer_to_answer(
         for number, partitions in enumerate(batches):
             if number in restarts:
                 simulation.restart()
-            rows = [row for partition in partitions for row in partition]
             before = len(simulation.out)
-            simulation.batch(
-                [table(partition, dimensions) for partition in partitions],
-                [query.clock.tick_that_closes(row[0] - 1) for row in rows],
-            )
+            simulation.batch([table(partition, dimensions) for partition in partitions])
             for kind, _, change, one in simulation.out[before:]:
                 if kind == "change":
                     (answer.add if change == "+" else answer.remove)(one)
@@ -178,8 +176,10 @@ def test_rows_that_cannot_be_used_come_out_as_bad_and_close_nothing() -> None:
             "x1": pa.array([1.0, 1.0, 1.0, float("nan")]),
         }
     )
-    simulation.batch([odd], [simulation.query.clock.tick_that_closes(0)])
-    simulation.batch([], [simulation.query.clock.tick_that_closes(9)])
+    simulation.batch([odd])
+    simulation.idle()
+    assert simulation.closed == 0, "the last row that can be used is at 1"
+    simulation.batch([table([(9, 9, "x", (9.0, 9.0))], 2)])
     simulation.idle()
     kinds = [(kind, one) for kind, _, _, one in simulation.out]
     assert sorted(kinds, key=str) == [("bad", 2), ("bad", 4), ("bad", None), ("change", 1), ("change", 1)]
@@ -187,8 +187,8 @@ def test_rows_that_cannot_be_used_come_out_as_bad_and_close_nothing() -> None:
 
 def test_a_second_live_row_with_an_id_is_bad_and_a_later_one_takes_its_place() -> None:
     simulation = Simulation(query_of(1, window=Window(duration=5)))
-    rows: list[Row] = [(1, 7, "x", (1.0,)), (3, 7, "x", (0.0,)), (6, 7, "x", (2.0,))]
-    simulation.batch([table(rows[:1], 1), table(rows[1:], 1)], [simulation.query.clock.tick_that_closes(20)])
+    rows: list[Row] = [(1, 7, "x", (1.0,)), (3, 7, "x", (0.0,)), (6, 7, "x", (2.0,)), (20, 8, "x", (0.0,))]
+    simulation.batch([table(rows[:1], 1), table(rows[1:], 1)])
     simulation.idle()
     # The id leaves and enters at 6: nothing changes for who looks at ids.
     assert simulation.out == [("bad", 3, None, 7), ("change", 1, "+", 7), ("change", 11, "-", 7)]
@@ -206,7 +206,7 @@ def test_most_rows_of_a_large_part_are_dropped_where_they_lie() -> None:
         }
     )
     simulation = Simulation(query_of(3, window=Window(duration=10 * n)))
-    simulation.batch([big], [])
+    simulation.batch([big])
     assert 0 < simulation.sent < n / 20
 
 
@@ -222,7 +222,7 @@ def test_a_long_run_is_compacted_and_goes_on_from_what_is_stored() -> None:
             for simulation in (plain, restarted):
                 if simulation is restarted:
                     simulation.restart()
-                simulation.batch([table(rows, 2)], [simulation.query.clock.tick_that_closes(rows[-1][0] - 1)])
+                simulation.batch([table(rows, 2)])
         assert restarted.out == plain.out and len(plain.out) > 300
         meta = restarted._tester.peekValueState("meta", 0)
         assert meta is not None and meta[3] > 0, "the log has been compacted"
@@ -231,14 +231,14 @@ def test_a_long_run_is_compacted_and_goes_on_from_what_is_stored() -> None:
 
 def test_a_changed_query_is_refused_and_so_is_another_version() -> None:
     simulation = Simulation(query_of(1, window=Window(duration=5)))
-    simulation.batch([table([(1, 1, "x", (1.0,))], 1)], [])
+    simulation.batch([table([(1, 1, "x", (1.0,))], 1)])
     simulation.restart(query_of(1, window=Window(duration=6)))
     with pytest.raises(StateError, match=r"made with duration = 5, and the query has 6"):
-        simulation.batch([table([(2, 2, "x", (1.0,))], 1)], [])
+        simulation.batch([table([(2, 2, "x", (1.0,))], 1)])
     simulation.restart(query_of(1, window=Window(duration=5), emit="net"))
-    simulation.batch([table([(2, 2, "x", (1.0,))], 1)], [])
+    simulation.batch([table([(2, 2, "x", (1.0,))], 1)])
     meta = simulation._tester.peekValueState("meta", 0)
     assert meta is not None
     simulation._tester.updateValueState("meta", 0, (99, *meta[1:]))
     with pytest.raises(StateError, match=r"99 is the version of the state"):
-        simulation.batch([table([(3, 3, "x", (1.0,))], 1)], [])
+        simulation.batch([table([(3, 3, "x", (1.0,))], 1)])

@@ -99,7 +99,7 @@ def test_most_rows_of_a_large_part_are_dropped_where_they_lie() -> None:
     columns: dict[str, Any] = {"at": np.arange(n), "one": np.arange(n), "g": np.repeat("x", n)}
     columns |= {"x0": rng.random(n), "x1": rng.random(n), "p": rng.random(n)}
     simulation = Simulation(query_of(2, window=Window(duration=10 * n), thresholds=(0.3,)))
-    simulation.batch([pa.table(columns)], [])
+    simulation.batch([pa.table(columns)])
     assert 0 < simulation.sent < n / 20
 
 
@@ -158,7 +158,7 @@ def test_what_is_no_probability_makes_a_row_bad() -> None:
     simulation = Simulation(query_of(1, window=Window(duration=5), thresholds=(0.5,)))
     rows: list[Row] = [(1, one, "x", (1.0,)) for one in range(5)]
     odd = table(rows, 1).append_column("p", pa.array([0.9, -0.1, 1.1, float("nan"), None]))
-    simulation.batch([odd], [simulation.query.clock.tick_that_closes(3)])
+    simulation.batch([odd, with_chances([(4, 7, "x", (1.0,))], 1)])
     simulation.idle()
     assert sorted((out[0], out[3]) for out in simulation.out) == [
         *(("bad", one) for one in (1, 2, 3, 4)),

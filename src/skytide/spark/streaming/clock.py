@@ -4,7 +4,7 @@ Spark's watermark is a TIMESTAMP in whole milliseconds, never below 1970, and la
 constant. Our times are whole numbers, real numbers or microseconds, anywhere, and an instant is closed by exact rules
 (`skytide.monitors.sliding.clock`). So every row carries a tick: the number of the last instant that the row closes,
 squeezed monotonically into the milliseconds that a TIMESTAMP has. The watermark is then the largest tick of the
-batches before, and `closed_by` says which instants that closes. Ticks are computed by Spark itself, in SQL.
+batches before, and `closed_by` says which instants that closes. A task computes one tick, of its latest row.
 
 Squeezing is exact for whole numbers within 2^51 of the origin (microseconds: from 1928 to 2071), and coarser by 2^12
 beyond. Real numbers have a resolution of 2^-42 of their size. Where it is not exact, an instant closes a little later
@@ -15,15 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skytide.model import Window
 from skytide.monitors.sliding.clock import LOWEST, Clock
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 _NEAR = 2**51
 _COARSE_BITS = 12
@@ -31,6 +27,8 @@ _COARSE = 2**_COARSE_BITS
 _MIDDLE = 2**52
 _YEAR_2000_MICROSECONDS = 946_684_800_000_000
 _FURTHEST = 2**62 - 1
+_LAST_TICK = 2**53
+"""No tick is so large; a TIMESTAMP has room for it."""
 
 # Real numbers: sign * log1p(|x| * _SCALE) lies within 800 of zero for every float64, and has ticks of 2^-42.
 _SCALE = 2.0**20
@@ -67,28 +65,14 @@ class EventClock:
     def _origin(self) -> int:
         return _YEAR_2000_MICROSECONDS if self.kind == "us" else 0
 
-    # -- in SQL --------------------------------------------------------------------------------------------------------
-
-    def tick(self, time: Column) -> Column:
-        """The tick of a row as a TIMESTAMP, from its time (BIGINT, DOUBLE, or microseconds); NULL where it has none."""
-        from pyspark.sql import functions
-
-        if self.kind == "real":
-            x = time - functions.lit(float(self._lateness))
-            size = functions.log1p(functions.least(functions.abs(x), functions.lit(_LARGEST)) * functions.lit(_SCALE))
-            number = functions.floor(
-                (functions.when(x < 0, -size).otherwise(size) + functions.lit(_SHIFT)) * functions.lit(_FINE)
-            ).cast("bigint")
-            usable = ~functions.isnan(time) & (functions.abs(time) < functions.lit(float("inf")))
-            return functions.timestamp_millis(functions.when(usable, number))
-        lateness = min(int(self._lateness), 2**61)
-        bounded = functions.greatest(functions.least(time, functions.lit(_FURTHEST)), functions.lit(-_FURTHEST))
-        x = bounded - functions.lit(lateness + 1 + self._origin)
-        far = functions.lit(_NEAR) + functions.shiftright(functions.abs(x) - functions.lit(_NEAR), _COARSE_BITS)
-        squeezed = functions.when(functions.abs(x) <= functions.lit(_NEAR), x).when(x > 0, far).otherwise(-far)
-        return functions.timestamp_millis(squeezed + functions.lit(_MIDDLE))
-
-    # -- in Python -----------------------------------------------------------------------------------------------------
+    def tick(self, latest: int) -> int:
+        """The tick of a row at this key: the largest watermark that closes nothing which the row does not close."""
+        closed = self._clock.closed_by(latest)
+        low, high = 0, _LAST_TICK
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.closed_by(middle) <= closed else (low, middle)
+        return low
 
     def closed_by(self, watermark: int) -> int:
         """The key of the last instant that is closed at a watermark, in ticks; the lowest key before the first."""
@@ -105,7 +89,8 @@ class EventClock:
         return max(LOWEST + 1, min(x + self._origin, _FURTHEST))
 
     def _closed_real(self, watermark: int) -> int:
-        size = min((watermark - _SLACK) / _FINE - _SHIFT, math.log1p(_LARGEST * _SCALE))
+        most = math.log1p(_LARGEST * _SCALE)
+        size = max(-most, min((watermark - _SLACK) / _FINE - _SHIFT, most))
         x = math.copysign(math.expm1(abs(size)) / _SCALE, size)
         return int(self._clock.keys(np.array([x - self._lost(x)]))[0])
 

@@ -1,7 +1,7 @@
 """`skytide.spark.window` and `uncertain`: the changes of a sliding-window skyline, as a DataFrame.
 
-On a stream the plan is: tick (SQL) -> watermark -> prune (parallel) -> merge (state per bucket of groups) -> unpack. On
-a batch table it is the same without a watermark: all instants up to the last one are closed when all rows are there.
+On a stream the plan is: prune (parallel) -> watermark over ticks -> merge (state per bucket of groups) -> unpack. On a
+batch table it is the same without a watermark: all instants up to the last one are closed when all rows are there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skytide.spark.streaming.asked import plan
 from skytide.spark.streaming.query import BUCKET, Query
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
     Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -29,7 +29,6 @@ PRUNED = "skytide_prune"
 """The observed metrics of a micro-batch: `input` rows read and `sent` rows that reached the merge."""
 MERGED = "skytide_merge"
 """And `retained` rows held, `changes`, `late` and `bad` rows that came out."""
-_TICK = "tick"
 _OWN = ("kind", "time", "change")
 _GROUPING = {"skytide": "by"}
 """How `write` knows the columns that split the answer: a row may be in it once for each of their values."""
@@ -174,15 +173,12 @@ def _streaming(inner: DataFrame, query: Query, checkpoint: str | None) -> DataFr
     from skytide.spark.streaming.watermark import address
 
     check_session(inner.sparkSession, state=True)
-    columns = inner.columns
-    tick = functions.when(_usable(inner, query), query.clock.tick(_time_number(inner, query)))
-    ticking = inner.withColumn(_TICK, tick)
-    # Spark drops rows that it thinks late wherever it sees the watermarked column; tasks do not pass it on.
-    rows = ticking.withWatermark(_TICK, "0 seconds").select(*columns)
     place = None if query.counted or checkpoint is None else address(checkpoint)
-    pruned = rows.mapInArrow(_pruner(query, place), PACKED).observe(
+    pruned = inner.mapInArrow(_pruner(query, place), PACKED).observe(
         PRUNED, functions.sum("input").alias("input"), functions.sum("sent").alias("sent")
     )
+    # Spark drops what it thinks late wherever it sees the watermarked column, so the merge does not see it.
+    pruned = pruned.withWatermark("tick", "0 seconds").select("bucket", "packed")
     merged = pruned.groupBy("bucket").transformWithState(
         Merging(query), outputStructType=MERGED_COLUMNS, outputMode="Append", timeMode="EventTime"
     )
@@ -198,33 +194,6 @@ def _whole(inner: DataFrame, query: Query, until: int | None) -> DataFrame:
     return packed.repartitionById(query.parts, "bucket").mapInArrow(
         _batch_merger(query, until), _unpacked_schema(inner, query)
     )
-
-
-def _time_number(inner: DataFrame, query: Query) -> Column:
-    """The time as a BIGINT or DOUBLE that the clock takes."""
-    from pyspark.sql import functions, types
-
-    kind = inner.schema[query.time].dataType
-    column = inner[query.time]
-    if query.kind != "us":
-        return column.cast("double" if query.kind == "real" else "bigint")
-    if isinstance(kind, types.TimestampType):
-        return functions.unix_micros(column)
-    return functions.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({query.time} AS TIMESTAMP_NTZ))")
-
-
-def _usable(inner: DataFrame, query: Query) -> Column:
-    """Whether a row has all it needs; one that has not closes nothing."""
-    from pyspark.sql import functions, types
-
-    wanted = [query.id] + ([str(name) for name in query.preference.names] if query.nulls == "drop" else [])
-    wanted += [] if query.probability is None else [query.probability]
-    found = functions.lit(True)
-    for name in wanted:
-        found &= inner[name].isNotNull()
-        if isinstance(inner.schema[name].dataType, types.DoubleType | types.FloatType):
-            found &= ~functions.isnan(inner[name])
-    return found
 
 
 def _unpacked_schema(inner: DataFrame, query: Query) -> StructType:
@@ -288,7 +257,7 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _batch_pruner(query: Query) -> Mapper:
     def prune_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from skytide.spark.streaming.prune import Pruning
+        from skytide.spark.streaming.prune import Pruning, packed_row
 
         task = Pruning(query, None if query.counted else LOWEST)
         for batch in task.run(batches):
@@ -296,9 +265,7 @@ def _batch_pruner(query: Query) -> Mapper:
         latest = LAST if query.counted else task.latest
         # Every bucket must know the last instant of all rows, also of those that other buckets hold.
         for bucket in range(query.parts):
-            columns = [pa.array([bucket], pa.int32()), pa.array([None], pa.binary())]
-            columns += [pa.array([number], pa.int64()) for number in (0, 0, latest)]
-            yield pa.RecordBatch.from_arrays(columns, ["bucket", "packed", "input", "sent", "latest"])
+            yield packed_row(bucket, None, 0, 0, 0).append_column("latest", pa.array([latest], pa.int64()))
 
     return prune_task
 

@@ -30,14 +30,14 @@ CHUNK_ROWS = 1 << 17
 CHUNK_BYTES = 64 << 20
 """A task compares so many rows at a time, or as many as take so much memory."""
 
-PACKED = "bucket INT, packed BINARY, input BIGINT, sent BIGINT"
-"""What a task gives Spark: packed rows for a share of the groups, and how many rows it has read and sent."""
+PACKED = "bucket INT, packed BINARY, input BIGINT, sent BIGINT, tick TIMESTAMP"
+"""What a task gives Spark: packed rows for a share of the groups, how many rows it has read and sent, and its tick."""
 
 
-def _by_bucket(table: pa.Table | None, read: int) -> Iterator[pa.RecordBatch]:
+def _by_bucket(table: pa.Table | None, read: int = 0, tick: int = 0) -> Iterator[pa.RecordBatch]:
     if table is None or not table.num_rows:
         if read:
-            yield _batch(0, b"", read, 0)  # the number must not be lost
+            yield packed_row(0, b"", read, 0, tick)  # the numbers must not be lost
         return
     buckets = table.column(BUCKET).to_numpy()
     table = table.drop_columns([BUCKET])
@@ -46,18 +46,20 @@ def _by_bucket(table: pa.Table | None, read: int) -> Iterator[pa.RecordBatch]:
         mine = table.filter(pa.array(buckets == bucket)) if several else table
         left = mine.num_rows
         for piece in packed(mine):
-            yield _batch(bucket, piece, read, left)
+            yield packed_row(bucket, piece, read, left, tick)
             read = left = 0
 
 
-def _batch(bucket: int, piece: bytes, read: int, sent: int) -> pa.RecordBatch:
+def packed_row(bucket: int, piece: bytes | None, read: int, sent: int, tick: int) -> pa.RecordBatch:
+    """One row of what a task gives Spark; a tick is in milliseconds."""
     columns = [
         pa.array([bucket], pa.int32()),
         pa.array([piece], pa.binary()),
         pa.array([read], pa.int64()),
         pa.array([sent], pa.int64()),
+        pa.array([tick * 1000], pa.int64()).cast(pa.timestamp("us", "UTC")),
     ]
-    return pa.RecordBatch.from_arrays(columns, ["bucket", "packed", "input", "sent"])
+    return pa.RecordBatch.from_arrays(columns, ["bucket", "packed", "input", "sent", "tick"])
 
 
 def run_of(query: Query) -> _Run | _UncertainRun:
@@ -78,7 +80,7 @@ class Pruning:
         self._run: _Run | _UncertainRun = run_of(query)
         self._done: list[pa.Table | None] = []
         self.latest = LOWEST
-        """The latest instant among the rows, where they are compared at all."""
+        """The latest instant among the rows that can be used."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the rows of the task, and give what is to be sent."""
@@ -90,20 +92,21 @@ class Pruning:
             size += batch.nbytes
             if rows >= CHUNK_ROWS or size >= CHUNK_BYTES:
                 total += rows
-                yield from _by_bucket(self._take(pa.Table.from_batches(pending)), 0)
+                yield from _by_bucket(self._take(pa.Table.from_batches(pending)))
                 pending, rows, size = [], 0, 0
         if pending:
             total += rows
-            yield from _by_bucket(self._take(pa.Table.from_batches(pending)), 0)
-        yield from _by_bucket(self._finish(), total)
+            yield from _by_bucket(self._take(pa.Table.from_batches(pending)))
+        tick = 0 if self.latest == LOWEST else self._query.clock.tick(self.latest)
+        yield from _by_bucket(self._finish(), total, tick)
 
     def _take(self, table: pa.Table) -> pa.Table | None:
         """Take a chunk of rows; those that pass untouched come back: bad ones, late ones, or all."""
+        read = self._query.read(table)
+        self.latest = max(self.latest, int(read.keys.max(initial=LOWEST)))
         if self._closed is None:
             return table
-        read = self._query.read(table)
         timely = read.keys > self._closed
-        self.latest = max(self.latest, int(read.keys.max(initial=LOWEST)))
         if timely.all() and read.good.all():
             aside, rest, values, keys = None, table, read.values, read.keys
         else:
