@@ -98,6 +98,7 @@ def _find_leaf(tree: Codes, kept: Floats, values: Floats, row: int, guarded: int
 
 @njit(cache=True, forceinline=True, _nrt=False)
 def append(tree: Codes, capacity: int, place: int, code: int, guards: int, width: int) -> None:
+    """Add a code at the next place, and to the nodes above it."""
     nodes3, nodes2, nodes, codes = levels(capacity)
     tree[codes + place] = code
     _widen(tree, nodes + place // LANES, code, guards, width)

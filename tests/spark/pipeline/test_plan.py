@@ -81,7 +81,7 @@ CHECKPOINT = 'checkpoint = "checkpoint"'
         ('kind = "skyline"', "", 5, "[query] kind", "the key is missing; use one of: skyline, uncertain, window"),
         ("kind =", "kin =", 6, "[query] kin", "there is no such key; did you mean kind?"),
         ('"skyline"', '"skylime"', 6, "[query] kind", "'skylime' is not allowed; did you mean skyline?"),
-        ('"skyline"', '"frequent"', 6, "[query] kind", "'frequent' is not allowed; use one of: skyline, uncertain, window"),
+        ('"skyline"', '"other"', 6, "[query] kind", "'other' is not allowed; use one of: skyline, uncertain, window"),
         ('"skyline"', "7", 6, "[query] kind", "7 is not text; expected: what is asked"),
         ("min =", "mim =", 7, "[query] mim", "there is no such key of the kind skyline; did you mean min?"),
         ("min =", "duration =", 7, "[query] duration", NO_KEY),
@@ -119,7 +119,8 @@ CHECKPOINT = 'checkpoint = "checkpoint"'
             "stream = true\n[query]",
             5,
             "[source] stream",
-            "the kind skyline reads a whole table, not a stream; set it to false, or as kind use one of: uncertain, window",
+            "the kind skyline reads a whole table, not a stream; "
+            "set it to false, or as kind use one of: uncertain, window",
         ),
         (
             "[query]",
