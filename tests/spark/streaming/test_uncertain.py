@@ -93,6 +93,23 @@ def test_a_count_window_ranks_rows_by_time_and_id(
     assert found == truth(closed, lives, False, len(closed))
 
 
+def test_ranks_go_on_after_a_newest_row_that_never_exists() -> None:
+    """Such a row is retained by no engine, but it has a rank: a stored window must know it."""
+    found = []
+    for restart in (False, True):
+        simulation = Simulation(query_of(1, window=Window(count=5), thresholds=(0.5,)))
+        for number in range(5):
+            rows: list[Row] = [(number * 1000 + i, number * 1000 + i, "x", (float(i % 7),)) for i in range(1000)]
+            chances = [0.0 if row[1] % 1000 > 990 else 0.9 for row in rows]
+            if restart:
+                simulation.restart()
+            simulation.batch([table(rows, 1).append_column("p", pa.array(chances))])
+        found.append(simulation.out)
+        meta = simulation._tester.peekValueState("meta", 0)
+        assert meta is not None and meta[3] > 0, "the log has been compacted"
+    assert found[0] == found[1] and max(out[1] for out in found[0]) > 3900
+
+
 def test_most_rows_of_a_large_part_are_dropped_where_they_lie() -> None:
     rng = np.random.default_rng(5)
     n = 20_000
@@ -152,6 +169,14 @@ def test_on_spark_it_gives_the_changes_of_an_uncertain_window(spark: SparkSessio
     expected += sorted(tuple(change) for change in one.advance(10**6))
     found = whole.select("time", "change", "id", "threshold").collect()
     assert sorted(tuple(row) for row in found) == sorted(expected)
+
+
+def test_state_of_uncertain_rows_is_refused_for_certain_ones() -> None:
+    simulation = Simulation(query_of(1, window=Window(duration=5), thresholds=(0.5,)))
+    simulation.batch([with_chances([(1, 1, "x", (1.0,))], 1)])
+    simulation.restart(query_of(1, window=Window(duration=5)))
+    with pytest.raises(sk.SkytideError, match="the checkpoint was made with"):
+        simulation.batch([table([(2, 2, "x", (1.0,))], 1)])
 
 
 def test_what_is_no_probability_makes_a_row_bad() -> None:

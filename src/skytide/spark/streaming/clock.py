@@ -22,8 +22,7 @@ from skytide.model import Window
 from skytide.monitors.sliding.clock import LOWEST, Clock
 
 _NEAR = 2**51
-_COARSE_BITS = 12
-_COARSE = 2**_COARSE_BITS
+_COARSE = 2**12
 _MIDDLE = 2**52
 _YEAR_2000_MICROSECONDS = 946_684_800_000_000
 _FURTHEST = 2**62 - 1

@@ -231,6 +231,8 @@ class Merge:
         retained = {code: rows for code, rows in self._flow.retained().items() if len(rows)}
         waiting = self._queue if self._timed is None else self._timed.waiting.all()
         handles = [rows.handles for rows in retained.values()]
+        if self._timed is None:
+            handles.append(self._newest())
         needed = np.unique(np.concatenate([waiting.handles, *handles]))
         self._worth = 2 * len(needed) + _FEW
         if self._log is None or len(self._handles) <= self._worth:
@@ -238,10 +240,18 @@ class Merge:
         places = np.searchsorted(self._handles, needed)
         self._log = self._log.take(pa.array(places)).combine_chunks()
         self._handles, self._ranks = needed, self._ranks[places]
-        self._forget_groups(set(retained) | set(waiting.codes.tolist()))
+        self._forget_groups({*retained, *waiting.codes.tolist(), *self._ranked.counts})
         if self._timed is not None:
             return self._log
         return self._log.append_column(RANK, pa.array(self._ranks, mask=self._ranks == 0))
+
+    def _newest(self) -> Integers:
+        """The newest ranked row of each group: its rank is the number of rows so far, also where it never exists."""
+        assert self._log is not None
+        codes = self._groups.of(self._log)
+        newest = self._ranks == np.array([self._ranked.counts.get(code, -1) for code in codes.tolist()])
+        found: Integers = self._handles[newest]
+        return found
 
     def _forget_groups(self, used: set[int]) -> None:
         for code in [code for code in self._groups.keys if code not in used]:
@@ -289,7 +299,7 @@ class Merge:
     def _restore_ranked(self, rows: Arrivals, ranks: Integers) -> None:
         ranked = ranks > 0
         for code, mine in rows._replace(keys=ranks).pick(np.flatnonzero(ranked)).in_order().by_group():
-            # The newest row of a group is always retained, so the largest rank is the number of rows so far.
+            # The newest row of a group is always kept, so the largest rank is the number of rows so far.
             count = self._ranked.counts[code] = int(mine.keys[-1])
             lasting = Rows(mine.values, mine.keys, mine.keys + self._ranked.length, mine.handles)
             self._ranked.engine(code).load(lasting, count)

@@ -134,12 +134,12 @@ def check_state(query: Query, version: int, stored: str) -> None:
             remedy="go on with the Skytide that wrote it, or start anew with a new checkpoint",
         )
     before, now = json.loads(stored), json.loads(json.dumps(query.fingerprint))
-    different = [name for name in now if before.get(name) != now[name]]
+    different = [name for name in {**now, **before} if before.get(name) != now.get(name)]
     if different:
         name = different[0]
         raise StateError(
             f"the checkpoint was made with {name} = {json.dumps(before.get(name))}, "
-            f"and the query has {json.dumps(now[name])}",
+            f"and the query has {json.dumps(now.get(name))}",
             remedy="undo the change, or start anew with a new checkpoint",
         )
 

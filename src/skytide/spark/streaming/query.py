@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,11 +100,6 @@ class Query:
             "columns": [f"{name} {kind}" for name, kind in zip(names.values(), self.types, strict=True)],
         }
 
-    @property
-    def digest(self) -> str:
-        """The fingerprint in few characters."""
-        return hashlib.sha256(json.dumps(self.fingerprint, sort_keys=True).encode()).hexdigest()[:16]
-
     def time_type(self, kind: pa.DataType) -> pa.DataType:
         """The type of the times that come out of a time window, where those that come in have this type."""
         if self.kind == "us":
@@ -162,7 +155,7 @@ class Query:
         present = as_mask(column)
         if self.kind == "us":
             keys = column.cast(self.time_type(column.type)).cast(pa.int64()).fill_null(0).to_numpy()
-            return keys.view("datetime64[us]"), present & (np.abs(keys) <= _FURTHEST)
+            return keys.view("datetime64[us]"), present & (keys <= _FURTHEST) & (keys >= -_FURTHEST)
         if pa.types.is_integer(column.type):
             whole = column.cast(pa.int64()).fill_null(0).to_numpy()
             limit = _FURTHEST if self.kind == "whole" else EXACT
