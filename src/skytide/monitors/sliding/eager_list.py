@@ -23,6 +23,7 @@ from skytide.kernel.eager_state import (
     recode,
 )
 from skytide.model import Floats, Integers
+from skytide.monitors.sliding.between import left_between
 from skytide.monitors.sliding.engine import Moves, Rows
 
 _EARLIEST = int(np.iinfo(np.int64).min)
@@ -86,6 +87,9 @@ class EagerList:
         """Take the rows with now < arrival <= until, make all instants up to and including `until` final."""
         values = np.ascontiguousarray(rows.values, np.float64)
         times = [np.ascontiguousarray(line, np.int64) for line in (rows.arrivals, rows.expiries, rows.handles)]
+        left = left_between(values, times[0], times[1], self._work)
+        if left is not None:
+            values, times = values[left], [line[left] for line in times]
         if len(values) < max(1, self._few):
             moves = self._run_single(values, times, until)
         else:

@@ -155,13 +155,17 @@ def _until(until: Any, query: Query) -> int | None:
 
 
 def _inner(df: DataFrame, query: Query) -> DataFrame:
-    """The rows under inner names, with the bucket of their group."""
+    """The rows under inner names, with the bucket of their group where there are groups.
+
+    A column costs as much on its way to Python whether it says something or not.
+    """
     from pyspark.sql import functions
 
     inner = df.toDF(*query.columns)
     by = [str(name) for name in query.preference.by]
-    bucket = functions.pmod(functions.xxhash64(*by), functions.lit(query.parts)).cast("int") if by else functions.lit(0)
-    return inner.withColumn(BUCKET, bucket)
+    if not by:
+        return inner
+    return inner.withColumn(BUCKET, functions.pmod(functions.xxhash64(*by), functions.lit(query.parts)).cast("int"))
 
 
 def _streaming(inner: DataFrame, query: Query, checkpoint: str | None) -> DataFrame:

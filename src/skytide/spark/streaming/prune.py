@@ -39,8 +39,9 @@ def _by_bucket(table: pa.Table | None, read: int = 0, tick: int = 0) -> Iterator
         if read:
             yield packed_row(0, b"", read, 0, tick)  # the numbers must not be lost
         return
-    buckets = table.column(BUCKET).to_numpy()
-    table = table.drop_columns([BUCKET])
+    grouped = BUCKET in table.column_names
+    buckets = table.column(BUCKET).to_numpy() if grouped else np.zeros(1, np.int32)
+    table = table.drop_columns([BUCKET]) if grouped else table
     several = len(buckets) and (buckets != buckets[0]).any()
     for bucket in np.unique(buckets).tolist():
         mine = table.filter(pa.array(buckets == bucket)) if several else table
