@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Change": "skytide.model",
     "Changes": "skytide.model",
+    "Frequent": "skytide.monitors.frequent.frequent",
     "Ledger": "skytide.model",
     "Preference": "skytide.model",
     "SkytideError": "skytide.errors",
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from skytide.batch import skyline
     from skytide.errors import SkytideError
     from skytide.model import Change, Changes, Ledger, Preference, Window
+    from skytide.monitors.frequent.frequent import Frequent
     from skytide.monitors.sliding.window import SlidingWindow
     from skytide.monitors.uncertain.window import UncertainWindow
 
 __all__ = [
     "Change",
     "Changes",
+    "Frequent",
     "Ledger",
     "Preference",
     "SkytideError",

@@ -1,0 +1,1 @@
+"""The frequent-skyline monitor: who is in enough of the last skylines, and who stayed for how long."""

@@ -1,0 +1,343 @@
+"""Frequent skylines: who was in at least a share theta of the last `over` snapshots, and who stayed for how long.
+
+After Zhang, Cheng, Papadias and Tung, "Minimizing the Communication Cost for Continuous Skyline Maintenance", SIGMOD
+2009 (zhang09c): FSQW, several pairs of theta and `over` (there: s) at once, here computed in one place. Where we
+differ: nothing is counted per member and snapshot (see `kernel.frequent`), theta is read as a decimal, and the share is
+taken literally also before `over` snapshots have been seen. The stays are kept as well: who stays for long is what
+udom14 asks skylines for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skytide.errors import IdError, InputError, OptionError, OutputError, SkytideError, WindowError
+from skytide.kernel.frequent import CROSSINGS, SLOPES, STEPS
+from skytide.model import Changes, Integers
+from skytide.monitors.frequent import stored
+from skytide.monitors.frequent.changes import PairChanges
+from skytide.monitors.frequent.clock import SeriesClock
+from skytide.monitors.frequent.counts import Counts
+from skytide.monitors.frequent.history import History, Stay
+from skytide.monitors.frequent.ids import Slots
+from skytide.monitors.frequent.pairs import Theta, pairs_of
+
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Ids with the number of snapshots that they were in, the most frequent first, equal ones by id as text."""
+
+    ids: npt.NDArray[Any]
+    counts: Integers
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        return iter(zip(self.ids.tolist(), self.counts.tolist(), strict=True))
+
+
+class Frequent:
+    """Keeps who is frequent in a series of skylines: in at least theta * over of the last `over` snapshots.
+
+    Either one pair of `theta` (above 0, up to 1; read as the decimal it is written as) and `over`, or several `pairs`.
+    With one pair the changes are `Changes`, with several `PairChanges`, of which each says which pair it is about.
+    Any skyline can be counted: its change stream goes in with `extend`, or its members with `observe`. There are no
+    groups: ids are unique over the groups of a monitor with `by` columns, so its changes are counted as they come.
+
+    With `history` all stays in the skyline are remembered; with a number, those that touch the last so many snapshots;
+    without, only what the largest `over` needs. Memory follows the changes, not the snapshots.
+
+    >>> monitor = Frequent(theta=0.5, over=4)
+    >>> skyline = Changes.of(times=[1, 2, 2, 6], signs=[1, 1, -1, -1], ids=["a", "b", "a", "b"])
+    >>> for change in monitor.extend(skyline, snapshots=range(1, 10)):
+    ...     print(*change)
+    3 + b
+    8 - b
+    >>> monitor.stays("b"), monitor.longest(), monitor.at(4).tolist()
+    ([(2, 6)], [Stay(id='b', entered=2, left=6, snapshots=4)], ['b'])
+    """
+
+    def __init__(
+        self,
+        theta: Theta | None = None,
+        over: int | None = None,
+        *,
+        pairs: Sequence[tuple[Theta, int]] | None = None,
+        history: bool | int = True,
+    ) -> None:
+        self.pairs = pairs_of(theta, over, pairs)
+        self._clock = SeriesClock()
+        self._ids = Slots()
+        self._counts = Counts(self.pairs)
+        self._history = History(history, self._clock, self._ids, self._counts)
+        self._order = np.empty(len(self.pairs), np.int64)  # the place of each pair when theta and over rise
+        self._order[sorted(range(len(self.pairs)), key=self.pairs.__getitem__)] = np.arange(len(self.pairs))
+        self._tallies = {"snapshots": 0, "changes": 0, "entered": 0, "left": 0}
+
+    # -- snapshots in --------------------------------------------------------------------------------------------------
+
+    def extend(self, changes: Changes, *, snapshots: Any) -> Changes | PairChanges:
+        """Take a run of a skyline's change stream and the times of all its snapshots; what changes among the frequent.
+
+        The times rise from call to call, and every change falls on one of them. An id enters that is not in, leaves
+        that is in, and does not do both in one snapshot. A call that is refused leaves the monitor as it was.
+        Cost: O(log ids) per change, per change that leaves a window and per change that comes out; nothing else.
+        """
+        with self._all_or_nothing():
+            keys = self._clock.rising(snapshots)
+            numbers, signs, column, order = self._read(changes, keys)
+            slots = self._ids.take(column)
+            self._admit(numbers, slots, signs, order)
+        # From here on the monitor changes, and nothing is refused any more.
+        return self._pass(keys, len(numbers))
+
+    def observe(self, ids: Any, time: Any) -> Changes | PairChanges:
+        """Take one snapshot, of which the members of the skyline are given, each once or more. O(members) and as above.
+
+        >>> monitor = Frequent(pairs=[(1, 1), (1, 2)])
+        >>> for members in ({"a"}, {"a", "b"}):
+        ...     for change in monitor.observe(members, time=monitor.snapshots + 1):
+        ...         print(*change)
+        1 + a 1.0 1
+        2 + a 1.0 2
+        2 + b 1.0 1
+        """
+        with self._all_or_nothing():
+            keys = self._clock.rising([time])
+            given = self._ids.take(self._ids.read(ids))
+            self._counts.widen(self._ids.room)
+            slots, signs = self._counts.compare(given)
+            self._admit(np.full(len(slots), self._counts.now + 1), slots, signs, np.arange(len(slots)))
+        return self._pass(keys, len(slots))
+
+    # -- answers out ---------------------------------------------------------------------------------------------------
+
+    @property
+    def snapshots(self) -> int:
+        """How many snapshots have been taken."""
+        return self._counts.now
+
+    @property
+    def latest(self) -> Any:
+        """The time of the last snapshot, in the form in which times come in; None before the first one."""
+        return self._clock.shown(self._clock.latest) if self.snapshots else None
+
+    def frequent(self, pair: int = 0) -> Frequencies:
+        """Who is frequent after the last snapshot, for one of the pairs (its position, from 0). O(known ids).
+
+        >>> monitor = Frequent(theta=0.5, over=2)
+        >>> _ = monitor.observe(["a", "b"], time=1), monitor.observe(["b"], time=2)
+        >>> list(monitor.frequent()), monitor.count("a")
+        ([('b', 2), ('a', 1)], 1)
+        """
+        slots = self._counts.frequent(self._pair(pair))
+        counts = self._counts.counts(slots, pair)
+        order = np.lexsort((self._ids.ranks(slots), -counts))
+        return Frequencies(self._ids.ids(slots[order]), counts[order])
+
+    def count(self, id: Any, pair: int = 0) -> int:
+        """In how many of a pair's last `over` snapshots the id was, frequent or not. O(1)."""
+        slot, pair = self._ids.slot(id), self._pair(pair)
+        return 0 if slot is None else int(self._counts.counts(np.array([slot]), pair)[0])
+
+    # -- the durable questions -----------------------------------------------------------------------------------------
+
+    def stays(self, id: Any) -> list[tuple[Any, Any]]:
+        """When the id entered the skyline and left it, in order; one that is in has not left: None. O(all stays)."""
+        return self._remembered().stays(id)
+
+    def longest(self, k: int = 1) -> list[Stay]:
+        """The stays of the most snapshots, so far for those who are in; ties by time of entry, then id as text.
+
+        O(all stays).
+        """
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise OptionError("is not a number of stays", value=k, remedy="give a whole number from 1")
+        return self._remembered().longest(int(k))
+
+    def at(self, time: Any) -> npt.NDArray[Any]:
+        """Who was in the skyline at a time up to that of the last snapshot, in the order of the ids as text.
+
+        Between two snapshots it is the skyline of the first. O(skyline, and one step per 512 stays that ended later).
+        """
+        return self._remembered().at(time)
+
+    def history(self) -> pa.Table:
+        """All stays as an Arrow table (id, entered, left, snapshots), by time of entry, then id as text.
+
+        `left` is NULL for those who are in. O(all stays, sorted).
+
+        >>> monitor = Frequent(theta=0.5, over=2)
+        >>> _ = monitor.observe([7], time=1.5), monitor.observe([8], time=2.5)
+        >>> monitor.history().to_pydict()
+        {'id': [7, 8], 'entered': [1.5, 2.5], 'left': [2.5, None], 'snapshots': [1, 1]}
+        """
+        return self._remembered().table()
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write `history()` to a file: .parquet, .csv or .jsonl. It appears whole or not at all."""
+        from skytide.streams.files.output import write_table
+
+        target = os.fspath(path)
+        try:
+            write_table(target, self.history())
+        except SkytideError:
+            raise
+        except (OSError, pa.ArrowException) as reason:
+            raise OutputError(
+                f"the history cannot be written ({reason})", file=target, remedy="write elsewhere"
+            ) from None
+
+    def stats(self) -> dict[str, int]:
+        """Snapshots and changes taken, entered and left, what is held, work done (see `kernel.frequent`), bytes."""
+        counts, meta = self._counts, self._counts.state.meta
+        return {
+            **self._tallies,
+            "skyline": len(counts.members),
+            "known_ids": len(self._ids),
+            "queued": counts.queued,
+            "stays": len(self._history.log),
+            "slopes": int(meta[SLOPES]),
+            "crossings": int(meta[CROSSINGS]),
+            "heap_steps": int(meta[STEPS]),
+            "memory_bytes": counts.memory_bytes + self._history.log.memory_bytes,
+        }
+
+    # -- stored --------------------------------------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """How the monitor was made, as plain values."""
+        pairs = [[str(pair.theta), pair.over] for pair in self.pairs]
+        return {"pairs": pairs, "history": self._history.asked}
+
+    def to_bytes(self) -> bytes:
+        """The monitor as bytes: versioned, checked, without pickle. O(changes in the largest window, stays and ids).
+
+        >>> monitor = Frequent(theta=0.5, over=2)
+        >>> _ = monitor.observe(["a"], time=1)
+        >>> again = Frequent.from_bytes(monitor.to_bytes())
+        >>> [tuple(change) for time in (2, 3) for change in again.observe([], time)]
+        [(3, '-', 'a')]
+        """
+        return stored.dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Frequent:
+        """The monitor that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return stored.restore(blob, cls)
+
+    # -- details -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """While snapshots are read and judged: if they are refused, what they settled is as it was."""
+        kind = self._clock.kind
+        self._ids.begin()
+        try:
+            yield
+        except BaseException:
+            self._ids.undo()
+            self._clock.reset(kind)
+            raise
+
+    def _read(self, changes: Changes, keys: Integers) -> tuple[Integers, npt.NDArray[Any], npt.NDArray[Any], Integers]:
+        """Snapshots' numbers, signs and ids of changes, in the order of the snapshots; and their positions as given."""
+        try:
+            times, signs, ids = changes.times, np.asarray(changes.signs), self._ids.read(changes.ids)
+        except AttributeError:
+            raise InputError(
+                f"a {type(changes).__name__} is not a run of a change stream",
+                remedy="give Changes, or the members of each snapshot to observe()",
+            ) from None
+        if not len(times) == len(signs) == len(ids):
+            raise InputError("the columns of the changes differ in length", remedy="give columns of one length")
+        if not len(times):
+            return _NONE, signs, ids, _NONE
+        if not ((signs == 1) | (signs == -1)).all():
+            raise InputError("a sign is neither 1 nor -1", remedy="enter with 1, leave with -1")
+        found = self._clock.read(times)
+        places = np.searchsorted(keys, found)
+        inside = places < len(keys)
+        inside[inside] = keys[places[inside]] == found[inside]
+        if not inside.all():
+            row = int(np.argmin(inside))
+            raise WindowError(
+                "is not the time of a snapshot of this call",
+                value=self._clock.shown(int(found[row])),
+                row=row + 1,
+                remedy="name the snapshots of all changes",
+            )
+        order = np.arange(len(places))
+        if not (places[1:] >= places[:-1]).all():
+            order = np.argsort(places, kind="stable")
+        return self._counts.now + 1 + places[order], signs[order], ids[order], order
+
+    def _admit(self, numbers: Integers, slots: Integers, signs: npt.NDArray[Any], order: Integers) -> None:
+        self._counts.widen(self._ids.room)
+        refused = self._counts.admit(numbers, slots, signs)
+        if refused is not None:
+            position = refused.position
+            reason = "leaves the skyline, but is not in it" if signs[position] < 0 else "enters, but is in the skyline"
+            raise IdError(
+                "changes twice in one snapshot" if refused.twice else reason,
+                value=self._ids.ids(slots[position : position + 1]).tolist()[0],
+                row=int(order[position]) + 1,
+                remedy="give every change of the skyline once, in order",
+            )
+
+    def _pass(self, keys: Integers, changes: int) -> Changes | PairChanges:
+        """Let snapshots pass whose changes have been admitted."""
+        before = self._counts.now
+        self._history.note(keys)
+        moves = self._counts.run(before + len(keys))
+        if len(keys):
+            self._clock.latest = int(keys[-1])
+        found = self._changes(moves, keys, before)
+        for name, amount in (
+            ("snapshots", len(keys)),
+            ("changes", changes),
+            ("entered", int((found.signs > 0).sum())),
+            ("left", int((found.signs < 0).sum())),
+        ):
+            self._tallies[name] += amount
+        self._ids.forget(self._history.forget() + self._counts.drain())
+        return found
+
+    def _changes(self, moves: Integers, keys: Integers, before: int) -> Changes | PairChanges:
+        """Crossings in the order of the change stream."""
+        numbers, nodes, signs = moves
+        slots, pairs = nodes // len(self.pairs), nodes % len(self.pairs)
+        order = np.lexsort((self._order[pairs], self._ids.ranks(slots), signs, numbers))
+        numbers, slots, pairs = numbers[order], slots[order], pairs[order]
+        times, ids = self._clock.times(keys[numbers - before - 1]), self._ids.ids(slots)
+        signs = signs[order].astype(np.int8)
+        if len(self.pairs) == 1:
+            return Changes(times, signs, ids)
+        thetas = np.array([float(pair.theta) for pair in self.pairs])
+        overs = np.array([pair.window for pair in self.pairs])
+        return PairChanges(times, signs, ids, thetas[pairs], overs[pairs])
+
+    def _pair(self, pair: Any) -> int:
+        if isinstance(pair, bool) or not isinstance(pair, int | np.integer) or not 0 <= pair < len(self.pairs):
+            raise OptionError(
+                "is not one of the pairs", value=pair, remedy=f"give a position from 0 to {len(self.pairs) - 1}"
+            )
+        return int(pair)
+
+    def _remembered(self) -> History:
+        if self._history.asked is False:
+            raise OptionError(
+                "the monitor has no history", remedy="make it with history=True, or a number of snapshots"
+            )
+        return self._history
