@@ -154,6 +154,20 @@ def oriented(data: Table, preference: Preference, nulls: MissingPolicy = "error"
     return Oriented(values, None)
 
 
+def partly(data: Table, preference: Preference) -> Floats:
+    """The preference columns, oriented, NaN where a value is missing, whatever the policy. A copy or the input itself.
+
+    >>> partly({"price": [3.0, None], "mpg": [20, 30]}, Preference(minimize=["price"], maximize=["mpg"])).tolist()
+    [[3.0, -20.0], [nan, -30.0]]
+    """
+    return _matrix(open_table(data), preference)[0]
+
+
+def with_worst(values: Floats) -> Floats:
+    """Oriented values with NaN as the policy `worst` compares them: what is missing is worse than every value."""
+    return np.where(np.isnan(values), np.inf, _make_room(values))
+
+
 def restored(values: Floats, preference: Preference, nulls: MissingPolicy = "error") -> Floats:
     """Oriented values as they came in; NaN where the policy `worst` stood in for a missing value."""
     if nulls == "worst":

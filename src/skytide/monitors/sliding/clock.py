@@ -6,13 +6,13 @@ and the lateness are taken in the times' own arithmetic before they become keys.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from skytide.errors import WindowError
-from skytide.model import Booleans, Integers, Window, duration_value
+from skytide.model import Booleans, Integers, duration_value
 from skytide.tables import as_array
 
 LOWEST = -(2**63)
@@ -24,16 +24,36 @@ KINDS = ("whole", "real", *_UNITS)
 _FLIP = np.int64(HIGHEST)
 
 
+class Lengths(Protocol):
+    """What a clock wants to know of a window, or of whatever else has times."""
+
+    @property
+    def duration(self) -> float | int | str | None:
+        """How long a row lives."""
+        ...
+
+    @property
+    def lateness(self) -> float | int | str:
+        """How late a row may be."""
+        ...
+
+    @property
+    def fractional(self) -> bool:
+        """Whether one of them is a plain number with a fraction."""
+        ...
+
+
 class Clock:
     """Turns the times of one window into keys and back.
 
+    >>> from skytide.model import Window
     >>> clock = Clock(Window(duration=2.5))
     >>> keys = clock.keys(np.array([1.0, 3.0]))
     >>> clock.times(clock.expiries(keys)).tolist()
     [3.5, 5.5]
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Lengths) -> None:
         assert window.duration is not None
         self._duration, self._allowed, self._fractional = window.duration, window.lateness, window.fractional
         self.kind: str | None = None  # "whole", "real" or a timestamp's unit

@@ -37,7 +37,7 @@ class Handles:
             if column.shape != (total,):
                 raise IdError(f"there are {len(column)} ids for {total} rows", remedy="give one id per row")
             if kind == "other":
-                _check_each(column)
+                check_each(column)
         if self.kind is not None and kind != self.kind:
             raise IdError(
                 f"the window's ids are of the kind {self.kind!r}, these are of the kind {kind!r}",
@@ -71,7 +71,8 @@ class Handles:
             self._sweep_at = max(1024, 2 * len(self.known))
 
 
-def _check_each(column: npt.NDArray[Any]) -> None:
+def check_each(column: npt.NDArray[Any]) -> None:
+    """Every id must be there, and be of a kind that can be looked up. O(n)."""
     for row, one in enumerate(column.tolist()):
         try:
             missing = one is None or one != one

@@ -1,0 +1,1 @@
+"""Objects whose values change in bulk, from snapshot to snapshot."""

@@ -1,0 +1,37 @@
+"""The change stream of a series of snapshots: as `model.Changes`, and which snapshots there were.
+
+Most snapshots change nothing, and who counts them (`skytide.Frequent`) must know of those too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skytide.model import Changes, Integers
+
+
+@dataclass(frozen=True)
+class SnapshotChanges(Changes):
+    """Changes of the skyline, with the times of all snapshots that were closed, with changes or without."""
+
+    snapshots: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def beside(self, late: Integers, bad: Integers) -> SnapshotChanges:
+        """The same changes, together with the rows of the call that were not taken."""
+        return SnapshotChanges(self.times, self.signs, self.ids, late, bad, self.snapshots)
+
+    @classmethod
+    def over(cls, changes: Changes, snapshots: npt.NDArray[Any]) -> SnapshotChanges:
+        """Changes that happened over these snapshots."""
+        return cls(changes.times, changes.signs, changes.ids, changes.late, changes.bad, snapshots)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Changes]) -> SnapshotChanges:
+        """Runs that follow each other in time, as one run."""
+        told = [part.snapshots for part in parts if isinstance(part, SnapshotChanges) and len(part.snapshots)]
+        return cls.over(Changes.concatenate(parts), np.concatenate(told) if told else np.zeros(0, np.int64))
