@@ -18,6 +18,7 @@ _HOMES = {
     "Preference": "skytide.model",
     "SkytideError": "skytide.errors",
     "SlidingWindow": "skytide.monitors.sliding.window",
+    "Snapshots": "skytide.monitors.snapshots.snapshots",
     "UncertainWindow": "skytide.monitors.uncertain.window",
     "Window": "skytide.model",
     "skyline": "skytide.batch",
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from skytide.model import Change, Changes, Ledger, Preference, Window
     from skytide.monitors.frequent.frequent import Frequent
     from skytide.monitors.sliding.window import SlidingWindow
+    from skytide.monitors.snapshots.snapshots import Snapshots
     from skytide.monitors.uncertain.window import UncertainWindow
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "Preference",
     "SkytideError",
     "SlidingWindow",
+    "Snapshots",
     "UncertainWindow",
     "Window",
     "skyline",
