@@ -53,14 +53,19 @@ def check_window(
         raise click.UsageError("--duration needs --time COL")
 
 
-def check_outputs(output: str | None, dead_letters: str | None) -> None:
-    """An error where the results or the dead letters could not be written, or would go to one file."""
+def check_outputs(output: str | None, dead_letters: str | None, history: str | None = None) -> None:
+    """An error where the results, the dead letters or the history could not be written, or would go to one file."""
     from skytide.streams.files import check_output
 
-    check_output(output)
-    check_output(dead_letters)
-    if output is not None and dead_letters is not None and Path(output).resolve() == Path(dead_letters).resolve():
-        raise click.UsageError("-o and --dead-letters name the same file")
+    given = {"-o": output, "--dead-letters": dead_letters, "--history": history}
+    files: dict[Path, str] = {}
+    for option, file in given.items():
+        if file is None:
+            continue
+        check_output(file)
+        other = files.setdefault(Path(file).resolve(), option)
+        if other != option:
+            raise click.UsageError(f"{other} and {option} name the same file")
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,7 @@ class Run:
         """The changes as tables, at least one; rows that were not taken are added to `refused`."""
         for batch in self._batches():
             changes = self._extend(batch)
-            refused += _letters(batch, changes)
+            refused += self._letters(batch, changes)
             progress.update(batch.done)
             yield self._table(changes)
         for moment in self._closing(last):
@@ -240,8 +245,7 @@ class Run:
             form = np.dtype(np.int64 if pa.types.is_integer(kind) else np.float64)
             return pa.from_numpy_dtype(self._window.times_like(form)), None
         stamp = pa.timestamp("s") if pa.types.is_date(kind) else kind
-        lengths = [self._window.window.duration, self._window.window.lateness]
-        self._days = pa.types.is_date(kind) and not any(duration_value(one or 0) % _DAY for one in lengths)
+        self._days = pa.types.is_date(kind) and not any(duration_value(one) % _DAY for one in self._window.lengths)
         unit = np.datetime_data(self._window.times_like(np.dtype(f"datetime64[{stamp.unit}]")))[0]
         return pa.timestamp(unit, stamp.tz), self._source.sample_text(self._time)
 
@@ -281,6 +285,16 @@ class Run:
         symbols = pa.array(changes.symbols.tolist(), pa.string())
         return pa.table([times, symbols, ids, *self._more(changes)], schema=self._schema)
 
+    def _letters(self, batch: Batch, changes: Any) -> list[dict[str, Any]]:
+        reasons = {int(row): self._reason(True) for row in changes.late}
+        reasons |= {int(row): self._reason(False) for row in changes.bad}
+        places = [(*batch.place(row), reasons[row]) for row in sorted(reasons)]
+        return [{"file": file, "row": row, "reason": reason} for file, row, reason in places]
+
+    def _reason(self, late: bool) -> str:
+        """Why a row was not taken: it was late, or the missing-value policy left it out."""
+        return "the row came too late; allow more --lateness or sort DATA" if late else "a value is missing"
+
     def _schema_of(self, time_type: pa.DataType, id_type: pa.DataType) -> pa.Schema:
         """The columns that come out."""
         import pyarrow as pa
@@ -290,13 +304,6 @@ class Run:
     def _more(self, changes: Any) -> list[Any]:
         """Further columns of changes, as the schema has them."""
         return []
-
-
-def _letters(batch: Batch, changes: Any) -> list[dict[str, Any]]:
-    reasons = {int(row): "the row came too late; allow more --lateness or sort DATA" for row in changes.late}
-    reasons |= {int(row): "a value is missing" for row in changes.bad}
-    places = [(*batch.place(row), reasons[row]) for row in sorted(reasons)]
-    return [{"file": file, "row": row, "reason": reason} for file, row, reason in places]
 
 
 def names_of(column: pa.ChunkedArray) -> pa.ChunkedArray:

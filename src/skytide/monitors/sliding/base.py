@@ -71,6 +71,11 @@ class MovingWindow:
         }
 
     @property
+    def lengths(self) -> tuple[float | int | str, ...]:
+        """The lengths of time that were asked for."""
+        return self.window.duration or 0, self.window.lateness
+
+    @property
     def latest(self) -> Any:
         """The latest time seen, in the form in which times came in; None before the first row and in count windows."""
         if not isinstance(self._flow, TimeFlow) or self._flow.latest == LOWEST:

@@ -201,6 +201,11 @@ class Snapshots:
         return int(np.count_nonzero(self._objects.present))
 
     @property
+    def lengths(self) -> tuple[float | int | str, ...]:
+        """The lengths of time that were asked for."""
+        return (self.lateness,)
+
+    @property
     def latest(self) -> Any:
         """The latest time seen, in the form in which times came in; None before the first row."""
         return None if self._latest == LOWEST else self._clock.times(np.array([self._latest]))[0]
