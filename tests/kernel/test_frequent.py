@@ -81,19 +81,8 @@ def test_changes_are_admitted_all_or_none(script: list[tuple[int, int, int]]) ->
         counts.run(2 + 2 * len(script))
     else:
         assert set(counts.members.tolist()) == {0, 1} and counts.queued == 2
-        assert counts.state.uses[:SLOTS].tolist() == [1, 1, 0, 0, 0]
+        assert counts.uses[:SLOTS].tolist() == [1, 1, 0, 0, 0]
     counts._check()
-
-
-@given(st.sets(st.integers(0, SLOTS - 1)), st.lists(st.integers(0, SLOTS - 1), max_size=9))
-def test_comparing_gives_the_changes_between_two_answers(before: set[int], after: list[int]) -> None:
-    counts = _counts([("0.5", 4)])
-    counts.admit(np.ones(len(before), np.int64), np.array(sorted(before), np.int64), np.ones(len(before), np.int64))
-    counts.run(1)
-    slots, signs = counts.compare(np.array(after, np.int64))
-    found = list(zip(slots.tolist(), signs.tolist(), strict=True))
-    assert len(found) == len(set(found))
-    assert set(found) == {(slot, 1) for slot in set(after) - before} | {(slot, -1) for slot in before - set(after)}
 
 
 def test_slots_are_given_back_when_the_last_window_has_passed_and_nothing_else_needs_them() -> None:
@@ -103,7 +92,7 @@ def test_slots_are_given_back_when_the_last_window_has_passed_and_nothing_else_n
     assert counts.drain() == []  # both have entered long ago, and left in the larger window
     counts.run(7)
     assert counts.drain() == [0]
-    counts.state.uses[1] += 1  # as a remembered stay does
+    counts.uses[1] += 1  # as a remembered stay does
     counts.run(20)
     assert counts.drain() == [] and counts.release(np.array([1])) == [1] and counts.queued == 0
 
@@ -114,11 +103,11 @@ def test_a_change_costs_the_same_in_any_skyline() -> None:
         counts = _counts([("0.5", 20), ("0.9", 7)], members + 1)
         counts.admit(np.ones(members, np.int64), np.arange(members), np.ones(members, np.int64))
         counts.run(100)
-        assert counts.state.meta[HEAP] == 0 and counts.state.meta[MEMBERS] == members
-        before = counts.state.meta.copy()
+        assert counts.meta[HEAP] == 0 and counts.meta[MEMBERS] == members
+        before = counts.meta.copy()
         counts.admit(np.array([200, 210]), np.array([members, members]), np.array([1, -1]))
         counts.run(10**9)
-        done.append((counts.state.meta - before)[[SLOPES, CROSSINGS]].tolist())
+        done.append((counts.meta - before)[[SLOPES, CROSSINGS]].tolist())
     assert done == [[8, 4], [8, 4]]
 
 
@@ -131,13 +120,13 @@ def test_room_for_changes_is_reused_and_given_back() -> None:
             counts.drain()
         if turn % 10 == 0:
             counts._check()
-    assert len(counts.state.numbers) <= 64
+    assert len(counts._queue.numbers) <= 64
     signs = np.tile([1, -1], 5_000)
     counts.admit(np.arange(counts.now + 1, counts.now + 10_001), np.zeros(10_000, np.int64), signs)
-    assert counts.state.meta[USED] <= len(counts.state.numbers)
+    assert counts.meta[USED] <= len(counts._queue.numbers)
     counts.run(counts.now + 10_000)
     counts.drain()
     counts.admit(np.array([counts.now + 1]), np.array([0]), np.array([1]))
     counts.run(counts.now + 1)
     counts._check()
-    assert len(counts.state.numbers) <= 1024
+    assert len(counts._queue.numbers) <= 1024

@@ -23,326 +23,252 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.rtree_lanes import lean, part
+from skytide.kernel.rtree_lanes import lean
 from skytide.model import Integers
 
-USED, TAIL, HEAP, MEMBERS, SLOPES, CROSSINGS, STEPS = range(7)
-"""What `meta` says: changes in the queue, those that have come to pass, sizes of the heap and of the skyline. And what
-was done: slopes changed, bars crossed, moves in the heap."""
-META = 7
+USED, TAIL, HEAP, MEMBERS, NEXT, SLOPES, CROSSINGS, STEPS = range(8)
+"""What `meta` says: changes in the queue, those that have come to pass, sizes of the heap and of the skyline, the next
+snapshot at which something happens. And what was done: slopes changed, bars crossed, moves in the heap."""
+META = 8
 NEVER = np.iinfo(np.int64).max
 NONE = -1
 FINE, WRONG, TWICE = 0, 1, 2
 """What is wrong with a change: nothing; it enters what is in or takes out what is not; it is the id's second one in a
 snapshot."""
 
+_inline = njit(
+    cache=True, _nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
+"""For parts of one loop: a dozen arrays as arguments cost more than what is done with them."""
 
-class State(NamedTuple):
-    """All that is known. What is read from the narrow arrays is widened, lest functions compile twice."""
 
-    meta: np.ndarray
-    # by pair: its window and its bar, and the first change of the queue that has not left its window
-    overs: np.ndarray
-    needs: np.ndarray
-    heads: np.ndarray
-    # the queue: number of the snapshot, slot, +1 or -1
+class Queue(NamedTuple):
+    """The changes in the largest window, in order: number of the snapshot, slot, +1 or -1.
+
+    And by pair: its window, its bar, and the first change that has not left its window.
+    """
+
     numbers: np.ndarray
     slots: np.ndarray
     signs: np.ndarray
-    # by node: the line that the count follows, whether the id is in the pair's answer, its place in the heap
+    overs: np.ndarray
+    needs: np.ndarray
+    heads: np.ndarray
+
+
+class Lines(NamedTuple):
+    """By node: the line that its count follows, and whether the id is in the pair's answer."""
+
     bases: np.ndarray
     slopes: np.ndarray
     shown: np.ndarray
-    places: np.ndarray
-    # the heap: when, and which node
+
+
+class Heap(NamedTuple):
+    """The crossings ahead, the next one first: when, and of which node. And by node its place here, or NONE."""
+
     dues: np.ndarray
     nodes: np.ndarray
-    # by slot: its place among the members; the last snapshot that changed it; how often queue and history name it;
-    # the number and time of its last entry
+    places: np.ndarray
+
+
+class Skyline(NamedTuple):
+    """The slots that are in, in any order.
+
+    And by slot: its place there, or NONE; the last snapshot that changed it; how often queue and history name it.
+    """
+
+    members: np.ndarray
     seats: np.ndarray
     touched: np.ndarray
     uses: np.ndarray
-    entries: np.ndarray
-    entry_keys: np.ndarray
-    # the slots that are in the skyline, in any order
-    members: np.ndarray
-
-
-# -- the heap of crossings ---------------------------------------------------------------------------------------------
-
-
-@part
-def _put(s: State, place: int, due: int, node: int) -> None:
-    s.dues[place], s.nodes[place], s.places[node] = due, node, place
-    s.meta[STEPS] += 1
-
-
-@part
-def _rise(s: State, place: int, due: int, node: int) -> None:
-    """Put a crossing where it belongs, at this place or above."""
-    while place > 0:
-        above = (place - 1) >> 1
-        if s.dues[above] <= due:
-            break
-        _put(s, place, np.int64(s.dues[above]), np.int64(s.nodes[above]))
-        place = above
-    _put(s, place, due, node)
-
-
-@part
-def _sink(s: State, place: int, due: int, node: int) -> None:
-    """Put a crossing where it belongs, at this place or below."""
-    size = s.meta[HEAP]
-    while True:
-        below = 2 * place + 1
-        if below >= size:
-            break
-        if below + 1 < size and s.dues[below + 1] < s.dues[below]:
-            below += 1
-        if s.dues[below] >= due:
-            break
-        _put(s, place, np.int64(s.dues[below]), np.int64(s.nodes[below]))
-        place = below
-    _put(s, place, due, node)
-
-
-@part
-def _place(s: State, place: int, due: int, node: int) -> None:
-    if place > 0 and s.dues[(place - 1) >> 1] > due:
-        _rise(s, place, due, node)
-    else:
-        _sink(s, place, due, node)
-
-
-@part
-def _cancel(s: State, node: int) -> None:
-    """Take a node's crossing out of the heap."""
-    place = np.int64(s.places[node])
-    s.places[node] = NONE
-    s.meta[HEAP] -= 1
-    last = s.meta[HEAP]
-    if place != last:
-        _place(s, place, np.int64(s.dues[last]), np.int64(s.nodes[last]))
-
-
-@part
-def _foresee(s: State, node: int, need: int) -> None:
-    """See to it that the heap holds the crossing that lies ahead of a node, if one does. O(log nodes)."""
-    due = NEVER
-    if s.slopes[node] == 1 and s.shown[node] == 0:
-        due = need - s.bases[node]
-    elif s.slopes[node] == -1 and s.shown[node] == 1:
-        due = s.bases[node] - need + 1
-    place = np.int64(s.places[node])
-    if due == NEVER:
-        if place != NONE:
-            _cancel(s, node)
-    elif place != NONE:
-        _place(s, place, due, node)
-    else:
-        s.meta[HEAP] += 1
-        _rise(s, s.meta[HEAP] - 1, due, node)
 
 
 # -- a run of snapshots ------------------------------------------------------------------------------------------------
 
 
-@part
-def _bend(s: State, node: int, by: int, number: int, need: int) -> None:
-    """From this snapshot on the count grows faster by so much than before."""
-    s.bases[node] -= by * (number - 1)
-    s.slopes[node] += by
-    s.meta[SLOPES] += 1
-    _foresee(s, node, need)
-
-
-@part
-def _next_event(s: State) -> int:
-    """The number of the next snapshot at which something happens."""
-    tail = s.meta[TAIL]
-    number = NEVER
-    if tail < s.meta[USED]:
-        number = s.numbers[tail]
-    for pair in range(s.heads.size):
-        head = s.heads[pair]
-        if head < tail:
-            number = min(number, s.numbers[head] + s.overs[pair])
-    if s.meta[HEAP] > 0:
-        number = min(number, s.dues[0])
-    return number
-
-
-@part
-def _change_slopes(s: State, number: int) -> None:
-    """Let what changed `over` snapshots ago leave the windows, and what changes now enter them."""
-    pairs = s.heads.size
-    tail = s.meta[TAIL]
-    for pair in range(pairs):
-        head = s.heads[pair]
-        while head < tail and s.numbers[head] + s.overs[pair] == number:
-            _bend(s, np.int64(s.slots[head]) * pairs + pair, -np.int64(s.signs[head]), number, s.needs[pair])
-            head += 1
-        s.heads[pair] = head
-    while tail < s.meta[USED] and s.numbers[tail] == number:
-        node, sign = np.int64(s.slots[tail]) * pairs, np.int64(s.signs[tail])
-        for pair in range(pairs):
-            _bend(s, node + pair, sign, number, s.needs[pair])
-        tail += 1
-    s.meta[TAIL] = tail
-
-
-@njit(cache=True)
-def run(s: State, until: int) -> np.ndarray:
-    """Let the snapshots up to this number pass, with the queued changes that fall on them.
-
-    Gives the crossings as rows: numbers of snapshots, nodes, +1 or -1; in the order of the numbers.
-    O((changes that come or leave a window and crossings) * log nodes): quiet snapshots and ids cost nothing.
-    """
-    moves = np.empty((3, 64), np.int64)
-    count = 0
-    while True:
-        number = _next_event(s)
-        if number > until:
+@_inline
+def _settle(meta: Integers, h: Heap, place: int, due: int, node: int) -> None:
+    """Put a crossing where it belongs, beginning at a place that is free: towards the first, or away from it."""
+    size, free = meta[HEAP], place
+    while place > 0 and h.dues[(place - 1) >> 1] > due:
+        above = (place - 1) >> 1
+        h.dues[place], h.nodes[place] = h.dues[above], h.nodes[above]
+        h.places[h.nodes[place]] = place
+        place = above
+        meta[STEPS] += 1
+    while place == free:
+        below = 2 * place + 1
+        if below + 1 < size and h.dues[below + 1] < h.dues[below]:
+            below += 1
+        if below >= size or h.dues[below] >= due:
             break
-        _change_slopes(s, number)
-        while s.meta[HEAP] > 0 and s.dues[0] == number:
-            node = np.int64(s.nodes[0])
-            _cancel(s, node)
-            s.shown[node] ^= 1
-            s.meta[CROSSINGS] += 1
-            if count == moves.shape[1]:
-                larger = np.empty((3, 2 * count), np.int64)
-                larger[:, :count] = moves
-                moves = larger
-            moves[0, count], moves[1, count], moves[2, count] = number, node, 2 * np.int64(s.shown[node]) - 1
-            count += 1
-    return moves[:, :count].copy()
+        h.dues[place], h.nodes[place] = h.dues[below], h.nodes[below]
+        h.places[h.nodes[place]] = place
+        place = free = below
+        meta[STEPS] += 1
+    h.dues[place], h.nodes[place], h.places[node] = due, node, place
+    meta[STEPS] += 1
+
+
+@_inline
+def _schedule(meta: Integers, h: Heap, node: int, due: int) -> None:
+    """A node's next crossing is due then; NEVER: it has none. O(log crossings)."""
+    place = np.int64(h.places[node])
+    if due == NEVER:
+        if place == NONE:
+            return
+        h.places[node] = NONE
+        meta[HEAP] -= 1
+        if place == meta[HEAP]:
+            return
+        due, node = int(h.dues[meta[HEAP]]), int(h.nodes[meta[HEAP]])  # the last one takes the place that is free
+    elif place == NONE:
+        place = meta[HEAP]
+        meta[HEAP] += 1
+    _settle(meta, h, place, due, node)
+
+
+@_inline
+def _bend(line: Lines, node: int, by: int, number: int, need: int) -> int:
+    """From this snapshot on the count grows faster by so much; when it crosses the bar then."""
+    base, slope = line.bases[node] - by * (number - 1), line.slopes[node] + by
+    line.bases[node], line.slopes[node] = base, slope
+    if slope == 1 and line.shown[node] == 0:
+        return int(need - base)
+    if slope == -1 and line.shown[node] == 1:
+        return int(base - need + 1)
+    return int(NEVER)
+
+
+@_inline
+def _next_event(meta: Integers, q: Queue, h: Heap) -> int:
+    """The number of the next snapshot at which something happens."""
+    tail = meta[TAIL]
+    number = q.numbers[tail] if tail < meta[USED] else np.int64(NEVER)
+    for pair in range(q.heads.size):
+        if q.heads[pair] < tail:
+            number = min(number, q.numbers[q.heads[pair]] + q.overs[pair])
+    return int(min(number, h.dues[0]) if meta[HEAP] > 0 else number)
 
 
 @lean
-def load(s: State, now: int) -> None:
-    """Find lines, answers and crossings anew, from the members and a queue that has come to pass up to `now`.
+def run(meta: Integers, q: Queue, line: Lines, h: Heap, until: int, moves: Integers) -> int:
+    """Let the snapshots up to this number pass, with the queued changes that fall on them.
 
-    in(m) is in(now) less the signs of the changes after m; summed over the window this gives the count. O(queue pairs).
+    Writes the crossings down as columns: numbers of snapshots, nodes, +1 or -1; in the order of the numbers. How many:
+    where there is no room for more, the rest comes with the next call.
+    O((changes that come or leave a window and crossings) * log crossings): quiet snapshots and ids cost nothing.
     """
-    pairs = s.heads.size
-    for pair in range(pairs):
-        start = max(now - s.overs[pair], 0)
-        head = 0
-        while head < s.meta[USED] and s.numbers[head] + s.overs[pair] <= now:
-            head += 1
-        s.heads[pair] = head
-        for at in range(head, s.meta[USED]):
-            node, sign = np.int64(s.slots[at]) * pairs + pair, np.int64(s.signs[at])
-            s.bases[node] -= sign * (s.numbers[at] - 1 - start)
-            s.slopes[node] += sign
-        for at in range(s.meta[MEMBERS]):
-            s.bases[np.int64(s.members[at]) * pairs + pair] += now - start
-    for slot in range(s.seats.size):
+    pairs = q.heads.size
+    count = 0
+    while True:
+        number = _next_event(meta, q, h)
+        if number > until:
+            break
+        tail = meta[TAIL]
         for pair in range(pairs):
-            one = slot * pairs + pair
-            s.shown[one] = s.bases[one] >= s.needs[pair]
-            s.bases[one] -= s.slopes[one] * now
-            _foresee(s, one, s.needs[pair])
-    s.meta[TAIL] = s.meta[USED]
+            # First what changed `over` snapshots ago and leaves the window, then what changes now and enters it.
+            for turn in range(2):
+                at, end, delay = (q.heads[pair], tail, q.overs[pair]) if turn == 0 else (tail, meta[USED], 0)
+                while at < end and q.numbers[at] + delay == number:
+                    node, by = np.int64(q.slots[at]) * pairs + pair, (2 * turn - 1) * np.int64(q.signs[at])
+                    _schedule(meta, h, node, _bend(line, node, by, number, q.needs[pair]))
+                    meta[SLOPES] += 1
+                    at += 1
+                if turn == 0:
+                    q.heads[pair] = at
+                else:
+                    meta[TAIL] = at
+        while meta[HEAP] > 0 and h.dues[0] == number and count < moves.shape[1]:
+            first = np.int64(h.nodes[0])
+            _schedule(meta, h, first, NEVER)
+            line.shown[first] ^= 1
+            moves[0, count], moves[1, count], moves[2, count] = number, first, 2 * np.int64(line.shown[first]) - 1
+            count += 1
+        if count == moves.shape[1]:
+            break
+    meta[NEXT] = number
+    meta[CROSSINGS] += count
+    return count
 
 
 # -- who is in ---------------------------------------------------------------------------------------------------------
 
 
-@part
-def _toggle(s: State, slot: int) -> None:
+@_inline
+def _toggle(meta: Integers, s: Skyline, slot: int) -> None:
     """Let an id into the skyline that is not in it, or out."""
     seat = np.int64(s.seats[slot])
     if seat == NONE:
-        s.members[s.meta[MEMBERS]], s.seats[slot] = slot, s.meta[MEMBERS]
-        s.meta[MEMBERS] += 1
+        s.members[meta[MEMBERS]], s.seats[slot] = slot, meta[MEMBERS]
+        meta[MEMBERS] += 1
         return
-    s.meta[MEMBERS] -= 1
-    last = np.int64(s.members[s.meta[MEMBERS]])
+    meta[MEMBERS] -= 1
+    last = np.int64(s.members[meta[MEMBERS]])
     s.members[seat], s.seats[last] = last, seat
     s.seats[slot] = NONE
 
 
 @lean
-def admit(s: State, count: int) -> tuple[int, int]:
+def admit(meta: Integers, q: Queue, s: Skyline, count: int) -> tuple[int, int]:
     """Take so many changes that lie behind the queue, in order of snapshots, into it; or none of them.
 
     Gives how many could be taken before one that cannot be, and what is wrong with that one. O(count).
     """
-    first = s.meta[USED]
+    first = meta[USED]
     taken, wrong = 0, FINE
     while taken < count:
-        at = first + taken
-        slot = np.int64(s.slots[at])
-        if s.touched[slot] == s.numbers[at]:
+        slot, number = np.int64(q.slots[first + taken]), q.numbers[first + taken]
+        if s.touched[slot] == number:
             wrong = TWICE
             break
-        if (s.seats[slot] == NONE) != (s.signs[at] > 0):
+        if (s.seats[slot] == NONE) != (q.signs[first + taken] > 0):
             wrong = WRONG
             break
-        _toggle(s, slot)
-        s.touched[slot] = s.numbers[at]
+        _toggle(meta, s, slot)
+        s.touched[slot] = number
         s.uses[slot] += 1
         taken += 1
     if wrong == FINE:
-        s.meta[USED] += count
+        meta[USED] += count
+        if count > 0:
+            meta[NEXT] = min(meta[NEXT], q.numbers[first])
         return taken, wrong
     for back in range(taken - 1, -1, -1):
-        slot = np.int64(s.slots[first + back])
-        _toggle(s, slot)
+        slot = np.int64(q.slots[first + back])
+        _toggle(meta, s, slot)
         s.touched[slot] = NONE
         s.uses[slot] -= 1
     return taken, wrong
 
 
 @lean
-def compare(s: State, given: Integers, slots: np.ndarray, signs: np.ndarray) -> int:
-    """Who enters and who leaves when the given ids, and no others, are in; how many. O(given and members)."""
-    mark = NEVER
+def stays(
+    slots: np.ndarray,
+    signs: np.ndarray,
+    numbers: Integers,
+    times: Integers,
+    uses: Integers,
+    entries: Integers,
+    log: Integers,
+) -> int:
+    """Note the entries among changes, given in order with their times, and write down the stays that end; how many."""
     count = 0
-    for at in range(given.size):
-        slot = given[at]
-        if s.touched[slot] == mark:
-            continue
-        s.touched[slot] = mark
-        if s.seats[slot] == NONE:
-            slots[count], signs[count] = slot, 1
-            count += 1
-    for at in range(s.meta[MEMBERS]):
-        slot = np.int64(s.members[at])
-        if s.touched[slot] != mark:
-            slots[count], signs[count] = slot, -1
-            count += 1
-    for at in range(given.size):
-        s.touched[given[at]] = NONE
-    return count
-
-
-@lean
-def stays(s: State, first: int, keys: Integers, before: int, log: np.ndarray, names: np.ndarray) -> int:
-    """Note the entries among the changes of the queue from `first` on, and write down the stays that end; how many.
-
-    `keys` are the times of the snapshots after number `before`. A stay is a line of `log` (number and time of entry and
-    of leaving) and a slot in `names`.
-    """
-    count = 0
-    for at in range(first, s.meta[USED]):
-        slot, number = np.int64(s.slots[at]), s.numbers[at]
-        key = keys[number - before - 1]
-        if s.signs[at] > 0:
-            s.entries[slot], s.entry_keys[slot] = number, key
+    for at in range(slots.size):
+        slot = np.int64(slots[at])
+        if signs[at] > 0:
+            entries[0, slot], entries[1, slot] = numbers[at], times[at]
         else:
-            log[0, count], log[1, count] = s.entries[slot], number
-            log[2, count], log[3, count] = s.entry_keys[slot], key
-            names[count] = slot
-            s.uses[slot] += 1
+            log[0, count], log[1, count] = entries[0, slot], numbers[at]
+            log[2, count], log[3, count] = entries[1, slot], times[at]
+            uses[slot] += 1
             count += 1
     return count
 
 
 @lean
-def release(s: State, slots: np.ndarray, free: np.ndarray) -> int:
+def release(s: Skyline, slots: np.ndarray, free: Integers) -> int:
     """One use less for each slot named; write down those that nothing needs any more, how many. O(slots)."""
     count = 0
     for at in range(slots.size):

@@ -121,6 +121,29 @@ def test_long_runs_of_whole_numbers_give_the_same_as_single_snapshots() -> None:
     assert whole.history().equals(single.history())
 
 
+def test_many_ids_that_cross_at_once_all_come_out_in_order() -> None:
+    ids = np.arange(9_000)
+    both = sk.Changes.of(np.repeat([1, 5], len(ids)), np.repeat([1, -1], len(ids)), np.tile(ids, 2))
+    found = sk.Frequent(theta=0.5, over=4).extend(both, snapshots=range(1, 10))
+    texts = sorted(map(str, ids.tolist()))
+    assert listed(found) == [(2, "+", int(one)) for one in texts] + [(7, "-", int(one)) for one in texts]
+
+
+def test_the_changes_of_a_sliding_window_are_counted_as_they_come() -> None:
+    rows = np.random.default_rng(3).integers(0, 6, (120, 2)).astype(float)
+    window, monitor = sk.SlidingWindow(sk.Preference.columns(2), count=7), sk.Frequent(theta=0.6, over=5)
+    inside: set[int] = set()
+    answers, found = [], []
+    for start in range(0, 120, 40):
+        changes = window.extend(rows[start : start + 40])
+        found += listed(monitor.extend(changes, snapshots=range(start + 1, start + 41)))
+        for time in range(start + 1, start + 41):
+            inside ^= {change.id for change in changes if change.time == time}
+            answers.append((time, set(inside)))
+    assert inside == set(window.skyline())
+    assert found == [tuple(change) for change in frequent_changes(answers, 0.6, 5)] != []
+
+
 def test_nothing_in_gives_nothing_out() -> None:
     monitor = sk.Frequent(0.5, 3)
     assert listed(monitor.extend(sk.Changes.concatenate([]), snapshots=[])) == []

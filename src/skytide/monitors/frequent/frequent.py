@@ -27,8 +27,10 @@ from skytide.monitors.frequent.changes import PairChanges
 from skytide.monitors.frequent.clock import SeriesClock
 from skytide.monitors.frequent.counts import Counts
 from skytide.monitors.frequent.history import History, Stay
-from skytide.monitors.frequent.ids import Slots
-from skytide.monitors.frequent.pairs import Theta, pairs_of
+from skytide.monitors.frequent.ids import Column, Slots, check_each
+from skytide.monitors.frequent.members import Difference, Members, difference, members_of
+from skytide.monitors.frequent.pairs import NEVER, Theta, pairs_of
+from skytide.monitors.sliding.clock import HIGHEST
 
 _NONE = np.zeros(0, np.int64)
 
@@ -83,6 +85,7 @@ class Frequent:
         self._history = History(history, self._clock, self._ids, self._counts)
         self._order = np.empty(len(self.pairs), np.int64)  # the place of each pair when theta and over rise
         self._order[sorted(range(len(self.pairs)), key=self.pairs.__getitem__)] = np.arange(len(self.pairs))
+        self._seen: Members | None = None  # who is in, as long as snapshots are observed
         self._tallies = {"snapshots": 0, "changes": 0, "entered": 0, "left": 0}
 
     # -- snapshots in --------------------------------------------------------------------------------------------------
@@ -92,14 +95,17 @@ class Frequent:
 
         The times rise from call to call, and every change falls on one of them. An id enters that is not in, leaves
         that is in, and does not do both in one snapshot. A call that is refused leaves the monitor as it was.
-        Cost: O(log ids) per change, per change that leaves a window and per change that comes out; nothing else.
+        Cost: O(log ids) per change, per change that leaves a window and per change that comes out. A snapshot in which
+        nothing happens costs the reading of its time.
         """
         with self._all_or_nothing():
             keys = self._clock.rising(snapshots)
-            numbers, signs, column, order = self._read(changes, keys)
+            column = self._ids.read(getattr(changes, "ids", ()))
+            numbers, signs = self._read(changes, keys, len(column))
             slots = self._ids.take(column)
-            self._admit(numbers, slots, signs, order)
+            self._admit(numbers, slots, signs)
         # From here on the monitor changes, and nothing is refused any more.
+        self._seen = None
         return self._pass(keys, len(numbers))
 
     def observe(self, ids: Any, time: Any) -> Changes | PairChanges:
@@ -115,10 +121,11 @@ class Frequent:
         """
         with self._all_or_nothing():
             keys = self._clock.rising([time])
-            given = self._ids.take(self._ids.read(ids))
-            self._counts.widen(self._ids.room)
-            slots, signs = self._counts.compare(given)
-            self._admit(np.full(len(slots), self._counts.now + 1), slots, signs, np.arange(len(slots)))
+            found = self._difference(ids)
+            slots = np.concatenate([self._ids.take(Column(one, None)) for one in (found.left, found.entered)])
+            signs = np.repeat([-1, 1], [len(found.left), len(found.entered)])
+            self._admit(np.full(len(slots), self._counts.now + 1), slots, signs)
+        self._seen = found.members
         return self._pass(keys, len(slots))
 
     # -- answers out ---------------------------------------------------------------------------------------------------
@@ -201,7 +208,7 @@ class Frequent:
 
     def stats(self) -> dict[str, int]:
         """Snapshots and changes taken, entered and left, what is held, work done (see `kernel.frequent`), bytes."""
-        counts, meta = self._counts, self._counts.state.meta
+        counts, meta = self._counts, self._counts.meta
         return {
             **self._tallies,
             "skyline": len(counts.members),
@@ -251,25 +258,24 @@ class Frequent:
             self._clock.reset(kind)
             raise
 
-    def _read(self, changes: Changes, keys: Integers) -> tuple[Integers, npt.NDArray[Any], npt.NDArray[Any], Integers]:
-        """Snapshots' numbers, signs and ids of changes, in the order of the snapshots; and their positions as given."""
+    def _read(self, changes: Changes, keys: Integers, count: int) -> tuple[Integers, npt.NDArray[Any]]:
+        """The numbers of the snapshots on which changes fall, and their signs."""
         try:
-            times, signs, ids = changes.times, np.asarray(changes.signs), self._ids.read(changes.ids)
+            times, signs = changes.times, np.asarray(changes.signs)
         except AttributeError:
             raise InputError(
                 f"a {type(changes).__name__} is not a run of a change stream",
                 remedy="give Changes, or the members of each snapshot to observe()",
             ) from None
-        if not len(times) == len(signs) == len(ids):
+        if not len(times) == len(signs) == count:
             raise InputError("the columns of the changes differ in length", remedy="give columns of one length")
-        if not len(times):
-            return _NONE, signs, ids, _NONE
-        if not ((signs == 1) | (signs == -1)).all():
+        if not count:
+            return _NONE, _NONE
+        if not (np.abs(signs) == 1).all():
             raise InputError("a sign is neither 1 nor -1", remedy="enter with 1, leave with -1")
         found = self._clock.read(times)
         places = np.searchsorted(keys, found)
-        inside = places < len(keys)
-        inside[inside] = keys[places[inside]] == found[inside]
+        inside = np.append(keys, HIGHEST)[places] == found
         if not inside.all():
             row = int(np.argmin(inside))
             raise WindowError(
@@ -278,12 +284,28 @@ class Frequent:
                 row=row + 1,
                 remedy="name the snapshots of all changes",
             )
-        order = np.arange(len(places))
-        if not (places[1:] >= places[:-1]).all():
-            order = np.argsort(places, kind="stable")
-        return self._counts.now + 1 + places[order], signs[order], ids[order], order
+        return self._counts.now + 1 + places, signs
 
-    def _admit(self, numbers: Integers, slots: Integers, signs: npt.NDArray[Any], order: Integers) -> None:
+    def _difference(self, ids: Any) -> Difference:
+        """What changes when the given ids are the members."""
+        column = self._ids.read(ids, encode=False).distinct
+        whole = Column(column, None).kind == "integer" if len(column) else self._ids.kind == "integer"
+        before = members_of(self._ids.ids(self._counts.members)) if self._seen is None else self._seen
+        try:
+            found = difference(before, column, whole)
+        except TypeError:
+            check_each(column.tolist())
+            raise
+        if not whole and any(one is None or one != one for one in found.entered.tolist()):
+            check_each(column.tolist())
+        return found
+
+    def _admit(self, numbers: Integers, slots: Integers, signs: npt.NDArray[Any]) -> None:
+        """Take changes, which may be in any order, if all of them can be."""
+        order = None
+        if not (numbers[1:] >= numbers[:-1]).all():
+            order = np.argsort(numbers, kind="stable")
+            numbers, slots, signs = numbers[order], slots[order], signs[order]
         self._counts.widen(self._ids.room)
         refused = self._counts.admit(numbers, slots, signs)
         if refused is not None:
@@ -292,24 +314,21 @@ class Frequent:
             raise IdError(
                 "changes twice in one snapshot" if refused.twice else reason,
                 value=self._ids.ids(slots[position : position + 1]).tolist()[0],
-                row=int(order[position]) + 1,
+                row=(position if order is None else int(order[position])) + 1,
                 remedy="give every change of the skyline once, in order",
             )
 
     def _pass(self, keys: Integers, changes: int) -> Changes | PairChanges:
         """Let snapshots pass whose changes have been admitted."""
         before = self._counts.now
-        self._history.note(keys)
+        if changes:
+            self._history.note(keys)
         moves = self._counts.run(before + len(keys))
         if len(keys):
             self._clock.latest = int(keys[-1])
         found = self._changes(moves, keys, before)
-        for name, amount in (
-            ("snapshots", len(keys)),
-            ("changes", changes),
-            ("entered", int((found.signs > 0).sum())),
-            ("left", int((found.signs < 0).sum())),
-        ):
+        entered = int((found.signs > 0).sum()) if len(found) else 0
+        for name, amount in zip(self._tallies, (len(keys), changes, entered, len(found) - entered), strict=True):
             self._tallies[name] += amount
         self._ids.forget(self._history.forget() + self._counts.drain())
         return found
@@ -317,16 +336,25 @@ class Frequent:
     def _changes(self, moves: Integers, keys: Integers, before: int) -> Changes | PairChanges:
         """Crossings in the order of the change stream."""
         numbers, nodes, signs = moves
-        slots, pairs = nodes // len(self.pairs), nodes % len(self.pairs)
-        order = np.lexsort((self._order[pairs], self._ids.ranks(slots), signs, numbers))
-        numbers, slots, pairs = numbers[order], slots[order], pairs[order]
+        slots, pairs = np.divmod(nodes, len(self.pairs)) if len(self.pairs) > 1 else (nodes, 0 * nodes)
+        if len(numbers):
+            order = self._stream_order(numbers - before, signs, slots, pairs)
+            numbers, signs, slots, pairs = numbers[order], signs[order], slots[order], pairs[order]
         times, ids = self._clock.times(keys[numbers - before - 1]), self._ids.ids(slots)
-        signs = signs[order].astype(np.int8)
+        signs = signs.astype(np.int8)
         if len(self.pairs) == 1:
             return Changes(times, signs, ids)
         thetas = np.array([float(pair.theta) for pair in self.pairs])
         overs = np.array([pair.window for pair in self.pairs])
         return PairChanges(times, signs, ids, thetas[pairs], overs[pairs])
+
+    def _stream_order(self, steps: Integers, signs: Integers, slots: Integers, pairs: Integers) -> Integers:
+        """By snapshot, `-` before `+`, id as text, then pair. O(n log n)."""
+        ranks = self._ids.ranks(slots) * len(self.pairs) + self._order[pairs]
+        most = int(ranks.max()) + 1
+        if int(steps[-1]) < NEVER // (2 * most):  # one key for all is sorted several times faster
+            return np.argsort((2 * steps + (signs > 0)) * most + ranks)
+        return np.lexsort((ranks, signs, steps))
 
     def _pair(self, pair: Any) -> int:
         if isinstance(pair, bool) or not isinstance(pair, int | np.integer) or not 0 <= pair < len(self.pairs):

@@ -35,6 +35,8 @@ class History:
     def __init__(self, asked: bool | int, clock: SeriesClock, ids: Slots, counts: Counts) -> None:
         self.asked = asked if isinstance(asked, bool) else _bound(asked)
         self.log = StayLog()
+        self.entries = np.zeros((2, 0), np.int64)
+        """By slot the number and the key of its last entry."""
         self._clock, self._ids, self._counts = clock, ids, counts
 
     # -- snapshots in --------------------------------------------------------------------------------------------------
@@ -42,7 +44,8 @@ class History:
     def note(self, keys: Integers) -> None:
         """Write down the stays that end in the snapshots to come, whose changes have been admitted. O(changes)."""
         if self.asked is not False:
-            self.log.add(*self._counts.stays(keys))
+            self._widen(self._ids.room)
+            self.log.add(*self._counts.stays(keys, self.entries))
 
     def forget(self) -> list[int]:
         """Forget what the bound does not cover; the slots that nothing needs any more. O(what is forgotten)."""
@@ -74,7 +77,7 @@ class History:
         """Who was in at a time. O(skyline, and one step per block of stays that ended later)."""
         key = self._key(time)
         members = self._counts.members
-        slots = np.concatenate((self.log.at(key), members[self._counts.state.entry_keys[members] <= key]))
+        slots = np.concatenate((self.log.at(key), members[self.entries[1, members] <= key]))
         return self._ids.ids(slots[np.argsort(self._ids.ranks(slots))])
 
     def table(self) -> pa.Table:
@@ -101,13 +104,27 @@ class History:
 
     def every(self) -> tuple[Integers, Integers]:
         """The stays as in the log, and behind them those that have not ended: they end after all times."""
-        members, state = self._counts.members, self._counts.state
+        members = self._counts.members
         still = np.empty((4, len(members)), np.int64)
-        still[ENTERED], still[ENTERED_AT] = state.entries[members], state.entry_keys[members]
+        still[ENTERED], still[ENTERED_AT] = self.entries[:, members]
         still[LEFT], still[LEFT_AT] = self._counts.now + 1, HIGHEST
         return np.hstack((self.log.columns, still)), np.concatenate((self.log.slots, members))
 
     # -- details -------------------------------------------------------------------------------------------------------
+
+    def _widen(self, slots: int) -> None:
+        if slots > self.entries.shape[1]:
+            larger = np.zeros((2, 3 * slots // 2), np.int64)
+            larger[:, : self.entries.shape[1]] = self.entries
+            self.entries = larger
+
+    def restore(self, members: Integers, columns: Integers, slots: Integers, horizon: int | None) -> None:
+        """Take stored stays: slots, numbers and keys of the entries of those who are in, and what the log held."""
+        self._widen(self._ids.room)
+        self.entries[:, members[0]] = members[1:]
+        self.log.add(columns, slots)
+        self.log.horizon = horizon
+        np.add.at(self._counts.uses, slots, 1)
 
     def _ends(self, columns: Integers) -> tuple[list[Any], list[Any]]:
         """When stays begin and end, as plain values; None where they have not ended."""

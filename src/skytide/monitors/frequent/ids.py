@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,39 @@ from skytide.model import Integers
 from skytide.tables import as_array
 
 _MANY = 256
-"""Whole numbers from which on it pays to look at the distinct ones alone."""
+"""Ids from which on it pays to look at the distinct ones alone."""
 _COLUMNS = ("__array__", "__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 """What says that something is a column of some library; the rest is listed first, as it may come only once."""
+
+
+class Column(NamedTuple):
+    """Ids, or the distinct ones and for each row which of them it has."""
+
+    distinct: npt.NDArray[Any]
+    codes: Integers | None
+
+    def __len__(self) -> int:
+        return len(self.distinct if self.codes is None else self.codes)
+
+    @property
+    def kind(self) -> str:
+        """Whether the ids are whole numbers that fit 64 bits, or something else."""
+        form = self.distinct.dtype
+        return "integer" if form.kind in "iu" and form != np.uint64 else "other"
+
+
+def _encoded(ids: Any) -> Column | None:
+    """A long column by its distinct ids; None where Arrow cannot tell them apart."""
+    try:
+        found = ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids)
+        if isinstance(found, pa.ChunkedArray):
+            found = found.combine_chunks()
+        encoded = found.dictionary_encode()
+        if encoded.null_count:
+            return None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    return Column(as_array(encoded.dictionary), encoded.indices.to_numpy().astype(np.int64))
 
 
 class Slots:
@@ -45,33 +75,40 @@ class Slots:
         """Slots that are or were in use: a larger one has never been given."""
         return len(self.known) + len(self._free)
 
-    def read(self, ids: Any) -> npt.NDArray[Any]:
-        """Ids of any form as an array."""
+    def read(self, ids: Any, *, encode: bool = True) -> Column:
+        """Ids of any form as a column; one whose kind is not that of the ids so far is refused.
+
+        A long column is encoded by its distinct ids, where asked for.
+        """
         if isinstance(ids, str | bytes):
             raise IdError("is one id, not several", value=ids, remedy="give a list, a set or a column of ids")
         try:
-            column = as_array(ids if any(hasattr(ids, mark) for mark in _COLUMNS) else list(ids))
+            listed = ids if any(hasattr(ids, mark) for mark in _COLUMNS) else list(ids)
+            column = _encoded(listed) if encode and len(listed) >= _MANY else None
+            column = Column(as_array(listed), None) if column is None else column
         except TypeError:
             raise IdError("are not ids", value=ids, remedy="give a list, a set or a column of ids") from None
-        if column.ndim != 1:
-            raise IdError(f"an array of {column.ndim} dimensions does not hold ids", remedy="give one column")
+        if column.distinct.ndim != 1:
+            raise IdError("an array of several dimensions does not hold ids", remedy="give one column")
+        if len(column) and self.kind not in (None, column.kind):
+            was, are = ("", " not") if self.kind == "integer" else (" not", "")
+            raise IdError(
+                f"the ids so far are{was} whole numbers, these are{are}", remedy="give ids of one kind throughout"
+            )
         return column
 
-    def take(self, column: npt.NDArray[Any]) -> Integers:
+    def take(self, column: Column) -> Integers:
         """The slot of each id; new ids get one. O(n)."""
         if not len(column):
             return np.zeros(0, np.int64)
-        kind = "integer" if column.dtype.kind in "iu" and column.dtype != np.uint64 else "other"
-        if self.kind is not None and kind != self.kind:
-            was, are = ("whole numbers", "not") if self.kind == "integer" else ("not whole numbers", "whole numbers")
-            raise IdError(f"the ids so far are {was}, these are {are}", remedy="give ids of one kind throughout")
-        self.kind = kind
-        if kind == "integer" and len(column) >= _MANY:
-            encoded = pa.array(np.ascontiguousarray(column, dtype=np.int64)).dictionary_encode()
-            slots: Integers = self._slots(encoded.dictionary.to_pylist())[encoded.indices.to_numpy()]
-        else:
-            slots = self._slots(column.tolist())
-        return slots
+        self.kind = column.kind
+        try:
+            slots = self._slots(column.distinct.tolist())
+        except IdError as error:
+            if error.row is not None and column.codes is not None:
+                error.row = int(np.argmax(column.codes == error.row - 1)) + 1
+            raise
+        return slots if column.codes is None else slots[column.codes]
 
     def begin(self) -> None:
         """From here on, ids can be taken back."""
@@ -84,6 +121,8 @@ class Slots:
 
     def forget(self, slots: list[int]) -> None:
         """Let slots be used again. O(slots)."""
+        if not slots:
+            return
         for name in self._names[slots].tolist():
             del self.known[name]
         self._names[slots] = 0  # a text that nobody needs is not held
@@ -102,18 +141,24 @@ class Slots:
 
     def ranks(self, slots: Integers) -> Integers:
         """Numbers in the order of the ids as text. O(n), and a sort of the distinct ids."""
-        distinct, inverse = np.unique(slots, return_inverse=True)
-        texts = [str(one) for one in self.ids(distinct).tolist()]
+        if len(slots) <= 1:
+            return np.zeros(len(slots), np.int64)
+        if len(slots) < self.room:
+            distinct, places = np.unique(slots, return_inverse=True)
+        else:
+            present = np.zeros(self.room, bool)
+            present[slots] = True
+            distinct, places = np.flatnonzero(present), (np.cumsum(present) - 1)[slots]
+        texts = list(map(str, self.ids(distinct).tolist()))
         ranks = np.empty(len(texts), np.int64)
         ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
-        return ranks[inverse]
+        return ranks[places]
 
     def restore(self, kind: str | None, ids: list[Any]) -> None:
         """Take stored ids, all of them new, into the first slots."""
         self.kind, self.known, self._free = None, {}, []
         form = np.int64 if kind == "integer" else object
-        column = np.fromiter(ids, dtype=form, count=len(ids))
-        self.take(column)
+        self.take(Column(np.fromiter(ids, dtype=form, count=len(ids)), None))
         if len(self.known) != len(ids) or self.kind not in (kind, None):
             raise IdError("stored ids are not in order", remedy="store them again")
         self.kind, self._fresh = kind, []
@@ -125,12 +170,12 @@ class Slots:
         try:
             found = list(map(self.known.get, ids))
         except TypeError:
-            _check_each(ids)
+            check_each(ids)
             raise
         if None in found:
             fresh = list(dict.fromkeys(one for one, slot in zip(ids, found, strict=True) if slot is None))
             if self.kind != "integer" and any(one is None or one != one for one in fresh):
-                _check_each(ids)
+                check_each(ids)
             self._admit(fresh)
             found = list(map(self.known.get, ids))
         return np.array(found, dtype=np.int64)
@@ -152,7 +197,7 @@ class Slots:
         self._fresh += fresh
 
 
-def _check_each(ids: list[Any]) -> None:
+def check_each(ids: list[Any]) -> None:
     """Raise where an id is missing or cannot be looked up."""
     for row, one in enumerate(ids):
         try:

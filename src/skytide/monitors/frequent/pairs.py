@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -68,8 +69,8 @@ def pairs_of(theta: Theta | None, over: int | None, pairs: Sequence[tuple[Theta,
     found = [_pair(one) for one in _listed(pairs)]
     if not found:
         raise OptionError("there is no pair", value=pairs, remedy="give pairs of theta and over: [(0.8, 1000)]")
-    for position, pair in enumerate(found):
-        if pair in found[:position]:
+    for pair, times in Counter(found).items():
+        if times > 1:
             raise OptionError("is given twice", value=(float(pair.theta), pair.over), remedy="give each pair once")
     return tuple(found)
 

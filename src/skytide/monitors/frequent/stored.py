@@ -11,7 +11,9 @@ import numpy as np
 
 from skytide.kernel.frequent import CROSSINGS, SLOPES, STEPS
 from skytide.model import Integers
+from skytide.monitors.frequent.counts import Queued
 from skytide.monitors.frequent.log import ENTERED, ENTERED_AT, LEFT, LEFT_AT
+from skytide.monitors.frequent.pairs import NEVER
 from skytide.monitors.sliding.clock import KINDS
 from skytide.monitors.sliding.stored import in_order, must
 from skytide.monitors.storage import Parts, pack, unpack
@@ -27,13 +29,15 @@ _WORK = [SLOPES, CROSSINGS, STEPS]
 def dump(monitor: Frequent) -> bytes:
     """The monitor as bytes. O(changes in the largest window, stays and ids)."""
     counts, ids, log = monitor._counts, monitor._ids, monitor._history.log
-    numbers, queued, signs = counts.queue
+    numbers, queued, signs = counts.changes
     members = np.sort(counts.members)
     used = np.unique(np.concatenate((members, queued, log.slots)))
+    remembers = monitor._history.asked is not False
+    entries = monitor._history.entries[:, members] if remembers else np.zeros((2, len(members)), np.int64)
     meta: dict[str, Any] = {
         "options": monitor.options(),
         "tallies": monitor._tallies,
-        "work": counts.state.meta[_WORK].tolist(),
+        "work": counts.meta[_WORK].tolist(),
         "now": counts.now,
         "time": {"kind": monitor._clock.kind, "latest": monitor._clock.latest, "horizon": log.horizon},
         "ids": ids.kind,
@@ -41,9 +45,7 @@ def dump(monitor: Frequent) -> bytes:
     parts: Parts = {
         "ids": ids.ids(used),
         "queue": np.array((numbers, np.searchsorted(used, queued), signs)),
-        "members": np.array(
-            (np.searchsorted(used, members), counts.state.entries[members], counts.state.entry_keys[members])
-        ),
+        "members": np.vstack((np.searchsorted(used, members), entries)),
         "stays": np.vstack((log.columns, np.searchsorted(used, log.slots))),
     }
     return pack(KIND, VERSION, meta, parts)
@@ -57,6 +59,7 @@ def restore(blob: bytes, make: type[Frequent]) -> Frequent:
         must(monitor.options() == meta["options"], "options")
         monitor._tallies = {name: _whole(meta["tallies"][name]) for name in monitor._tallies}
         now = _whole(meta["now"])
+        must(now < NEVER // 2, "numbers")
         _restore_times(monitor, meta["time"], now)
         names = parts["ids"].tolist()
         form = object if meta["ids"] == "other" else np.int64
@@ -65,11 +68,11 @@ def restore(blob: bytes, make: type[Frequent]) -> Frequent:
         queue = _columns(parts, "queue", 3)
         members = _columns(parts, "members", 3)
         _check_queue(monitor, now, len(names), queue, members[0])
-        monitor._counts.load(now, len(names), members[0], (queue[0], queue[1], queue[2]))
-        monitor._counts.state.meta[_WORK] = [_whole(amount) for amount in meta["work"]]
+        monitor._counts.load(now, len(names), members[0], Queued(*queue))
+        monitor._counts.meta[_WORK] = [_whole(amount) for amount in meta["work"]]
         _restore_history(monitor, meta["time"]["horizon"], queue, members, _columns(parts, "stays", 5))
-        state = monitor._counts.state
-        must(bool(((state.uses > 0) | (state.seats >= 0))[: len(names)].all()), "ids")
+        unused = np.flatnonzero(monitor._counts.uses[: len(names)] == 0)
+        must(bool(np.isin(unused, members[0]).all()), "ids")
         return monitor
 
 
@@ -106,12 +109,8 @@ def _restore_history(monitor: Frequent, horizon: Any, queue: Integers, members: 
     if history.asked is False:
         must(horizon is None and stays.shape[1] == 0, "stays")
         return
-    state, slots = counts.state, stays[4]
-    must(_between(slots, 0, len(monitor._ids) - 1), "stays")
-    state.entries[members[0]], state.entry_keys[members[0]] = members[1], members[2]
-    history.log.add(stays[:4], slots)
-    history.log.horizon = horizon
-    state.uses[:] += np.bincount(slots, minlength=len(state.uses))
+    must(_between(stays[4], 0, len(monitor._ids) - 1), "stays")
+    history.restore(members, stays[:4], stays[4], horizon)
     columns, slots = history.every()
     ended = columns[:, : stays.shape[1]]
     must(_between(columns[ENTERED], 1, counts.now) and bool((columns[ENTERED] < columns[LEFT]).all()), "stays")
@@ -163,5 +162,5 @@ def _rising(values: Integers) -> bool:
 
 
 def _whole(value: Any) -> int:
-    must(type(value) is int and 0 <= value < 2**62, "numbers")
+    must(type(value) is int and 0 <= value < NEVER, "numbers")
     return int(value)
