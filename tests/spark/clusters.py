@@ -138,9 +138,8 @@ def until(log: str, pattern: str) -> str:
 
 if __name__ == "__main__":
     program = sys.argv[1]
-    answer = {"local-cluster": pipeline("local-cluster", program, "--master", "local-cluster[2,1,1024]")}
     with standalone() as address:
-        answer["standalone"] = pipeline("standalone", program, "--master", address)
+        answer = {"standalone": pipeline("standalone", program, "--master", address)}
     with connect(program) as address:
         answer["connect"] = pipeline("connect", program, "--remote", address, settings=False)
     print(json.dumps(answer))

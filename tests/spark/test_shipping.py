@@ -126,7 +126,7 @@ print(json.dumps([skytide.__file__, skytide.__spec__.origin, mask.tolist(),
 
 
 def test_clusters_run_pipelines_on_executors_that_have_no_skytide(elsewhere: Path, tmp_path: Path) -> None:
-    """Executors in processes of their own, a master and a worker, a server of Spark Connect: all on loopback."""
+    """A master and a worker, a server of Spark Connect: all on loopback."""
     pyspark = pytest.importorskip("pyspark")
     work = Path(pyspark.__file__).parent / "work"
     before = set(work.iterdir()) if work.exists() else None
@@ -148,7 +148,7 @@ def test_clusters_run_pipelines_on_executors_that_have_no_skytide(elsewhere: Pat
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
     homes = tmp_path / "cache" / "skytide"
-    for name in ("local-cluster", "standalone", "connect"):
+    for name in ("standalone", "connect"):
         assert found[name]["status"] == 0, found
         assert found[name]["rows"] == [1, 2, 3], found
         assert found[name]["workers"] > 0, "the Python that has no Skytide ran the tasks"
