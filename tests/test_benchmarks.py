@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.papers.tao06 import sizes
-from benchmarks.peers import batch, uncertain, window
+from benchmarks.peers import batch, snapshots, uncertain, window
 
 
 def test_the_batch_benchmark_runs_and_its_answers_are_equal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +29,22 @@ def test_the_benchmark_of_uncertain_rows_runs_and_its_answers_are_equal(part: st
     assert uncertain.main(arguments) == 0
     lines = json.loads(report.read_text())["parts"][part]
     assert lines and all(line["equal"] for line in lines)
+
+
+@pytest.mark.parametrize("part", ["synthetic", "cfp", "jumps"])
+def test_the_benchmark_of_snapshots_runs_draws_and_finds_all_answers_equal(part: str, tmp_path: Path) -> None:
+    report = tmp_path / "snapshots.json"
+    assert snapshots.main(["--quick", "--parts", part, "--plots", str(tmp_path), "--json", str(report)]) == 0
+    lines = json.loads(report.read_text())["parts"][part]
+    assert lines and all(line["equal"] for line in lines)
+    assert part == "jumps" or (tmp_path / f"{part}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_benchmark_of_snapshots_leaves_out_real_data_that_is_not_there(tmp_path: Path) -> None:
+    report = tmp_path / "snapshots.json"
+    arguments = ["--quick", "--parts", "nba", "stocks", "--data", str(tmp_path), "--json", str(report)]
+    assert snapshots.main(arguments) == 0
+    assert json.loads(report.read_text())["parts"] == {"nba": [], "stocks": []}
 
 
 def test_average_sizes_are_near_the_expected_ones() -> None:

@@ -73,9 +73,9 @@ class Contest:
         return self.played["mbr"].counters["candidates_seen"] / self.series.updates.snapshots
 
 
-def contest(series: Series, *, repeats: int, budget: float, patience: int = PATIENCE) -> Contest:
+def contest(series: Series, *, repeats: int, budget: float) -> Contest:
     """Every method in turn, the best of so many runs; none starts another run beyond its budget in seconds."""
-    plays: dict[str, Callable[[], Played]] = {name: _engine(name, series, patience) for name in ENGINES}
+    plays: dict[str, Callable[[], Played]] = {name: engine(name, series) for name in ENGINES}
     plays["extend"] = lambda: extend(series)
     played = {name: Played() for name in plays}
     which = _sample(series, budget / repeats)
@@ -98,13 +98,15 @@ def better(one: Played, other: Played) -> Played:
     return Played(faster.seconds, one.spent + other.seconds, faster.answer, faster.counters)
 
 
-def _engine(method: str, series: Series, patience: int) -> Callable[[], Played]:
+def engine(method: str, series: Series, patience: int = PATIENCE) -> Callable[[], Played]:
+    """What plays the series with a fresh engine."""
+
     def play() -> Played:
-        engine = maker(method, series.dimensions, patience)()
+        fresh = maker(method, series.dimensions, patience)()
         start = time.process_time()
-        flips = engine.run(series.updates)
+        flips = fresh.run(series.updates)
         seconds = time.process_time() - start
-        return Played(seconds, seconds, ordered(flips), engine.counters())
+        return Played(seconds, seconds, ordered(flips), fresh.counters())
 
     return play
 
@@ -195,7 +197,7 @@ def phases(series: Series, *, repeats: int, patience: int = PATIENCE) -> Floats:
     best, calls = np.full(3, np.inf), np.full(3, np.inf)
     for _ in range(repeats):
         for part, least in ((updates, best), (idle, calls)):
-            engine = BoxEngine(series.dimensions, patience=patience, timed=True)
-            engine.run(part)
-            np.minimum(least, engine.seconds / part.snapshots, out=least)
+            fresh = BoxEngine(series.dimensions, patience=patience, timed=True)
+            fresh.run(part)
+            np.minimum(least, fresh.seconds / part.snapshots, out=least)
     return np.asarray(1e6 * np.maximum(0, best - calls))

@@ -21,7 +21,6 @@ from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.snapshots.engine import Updates
 from skytide.streams.walks import random_walk, together
 
-DAYS = 200
 STILL = 1e-20
 """A market whose returns vary less than this does not move, as in `skytide.spark.prepared.prices`."""
 MIN_GAMES = 31
@@ -116,27 +115,27 @@ def _running(values: Integers, slots: Integers) -> Integers:
     return found
 
 
-def stocks(folder: Path, *, decimals: int | None = 2) -> Series:
-    """Beta against the equal-weighted index and the slope of the close, over 200 days; only updates that change."""
+def stocks(folder: Path, *, decimals: int | None = 2, days: int = 200) -> Series:
+    """Beta against the equal-weighted index and the slope of the close, over so many days; only changes."""
     columns = ["date", "symbol", "close"]
     tables = [pq.read_table(file, columns=columns) for file in _files(folder, "us_stocks_ohlcv*")]
     table = pa.concat_tables([one.set_column(1, "symbol", one["symbol"].cast(pa.string())) for one in tables])
     close = table["close"].to_numpy().astype(float)
     usable = np.isfinite(close) & (close > 0)
-    days, rows = np.unique(table["date"].to_numpy()[usable], return_inverse=True)
+    dates, rows = np.unique(table["date"].to_numpy()[usable], return_inverse=True)
     symbols, columns_of = np.unique(table["symbol"].to_numpy()[usable].astype(str), return_inverse=True)
-    closes = np.full((len(days), len(symbols)), np.nan)
+    closes = np.full((len(dates), len(symbols)), np.nan)
     closes[rows, columns_of] = close[usable]
     market = _market(closes)
     # Symbols by number, each with its days in order.
-    parts = [_beta_and_slope(closes[:, one], market, decimals) for one in range(len(symbols))]
+    parts = [_beta_and_slope(closes[:, one], market, days, decimals) for one in range(len(symbols))]
     slots = np.repeat(np.arange(len(symbols)), [len(places) for places, _ in parts])
     places = np.concatenate([places for places, _ in parts])
     values = np.concatenate([values for _, values in parts])
     order = np.lexsort((slots, places))
     numbers, shown = np.unique(slots), np.unique(places)
     times, ids = np.searchsorted(shown, places[order]), np.searchsorted(numbers, slots[order])
-    return _series(times, ids, values[order], symbols[numbers], days[shown].astype("M8[s]"), np.array([1.0, -1.0]))
+    return _series(times, ids, values[order], symbols[numbers], dates[shown].astype("M8[s]"), np.array([1.0, -1.0]))
 
 
 def _market(closes: Floats) -> tuple[Floats, Floats]:
@@ -150,31 +149,33 @@ def _market(closes: Floats) -> tuple[Floats, Floats]:
     return gains, np.cumsum(np.log1p(gains))
 
 
-def _beta_and_slope(closes: Floats, market: tuple[Floats, Floats], decimals: int | None) -> tuple[Integers, Floats]:
+def _beta_and_slope(
+    closes: Floats, market: tuple[Floats, Floats], days: int, decimals: int | None
+) -> tuple[Integers, Floats]:
     """The days and values of a symbol's updates."""
     traded = np.flatnonzero(np.isfinite(closes))
-    if len(traded) <= DAYS:
+    if len(traded) <= days:
         return traded[:0], np.zeros((0, 2))
     gains, level = market
     price = closes[traded]
     own = price[1:] / price[:-1] - 1
     index = np.where(np.diff(traded) == 1, gains[traded[1:]], np.expm1(np.diff(level[traded])))
-    xx, xy = _sums(index, own)
-    _, height = _sums(np.arange(len(price), dtype=float), price)
-    moves = xx > STILL * DAYS
-    slope = height[1:] / (DAYS * (DAYS**2 - 1) / 12)
+    xx, xy = _sums(index, own, days)
+    _, height = _sums(np.arange(len(price), dtype=float), price, days)
+    moves = xx > STILL * days
+    slope = height[1:] / (days * (days**2 - 1) / 12)
     values = np.stack((xy[moves] / xx[moves], slope[moves]), axis=1)
     if decimals is not None:
         values = _half_up(values, decimals)
     changed = np.concatenate(([True], (values[1:] != values[:-1]).any(axis=1)))[: len(values)]
-    return traded[DAYS:][moves][changed], values[changed]
+    return traded[days:][moves][changed], values[changed]
 
 
-def _sums(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Over each run of 200: the sums of (x - mean)^2 and (x - mean)(y - mean)."""
+def _sums(x: Floats, y: Floats, days: int) -> tuple[Floats, Floats]:
+    """Over each run of so many: the sums of (x - mean)^2 and (x - mean)(y - mean)."""
     windows = np.lib.stride_tricks.sliding_window_view
-    apart = windows(x, DAYS) - windows(x, DAYS).mean(axis=1, keepdims=True)
-    beside = windows(y, DAYS) - windows(y, DAYS).mean(axis=1, keepdims=True)
+    apart = windows(x, days) - windows(x, days).mean(axis=1, keepdims=True)
+    beside = windows(y, days) - windows(y, days).mean(axis=1, keepdims=True)
     return np.einsum("ij,ij->i", apart, apart), np.einsum("ij,ij->i", apart, beside)
 
 
