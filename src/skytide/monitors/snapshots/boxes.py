@@ -76,11 +76,11 @@ class BoxEngine:
         if slots <= have and have + updates <= len(old.waiters):
             return
         room = have if slots <= have else max(slots, 2 * have)
-        fresh = self._empty(room, max(updates, len(old.waiters) - have))
+        fresh = self._empty(room, max(updates, len(old.waiters) - have))._replace(bits=old.bits)
         for before, after in zip(old, fresh, strict=True):
-            if before is not self._numbers:
+            if before is not after:
                 after[: len(before)] = before
-        self._state = fresh._replace(bits=old.bits)
+        self._state = fresh
 
     def _tune(self) -> None:
         """Cut the cells anew, and give the bitmaps room for a half more candidates than there are."""

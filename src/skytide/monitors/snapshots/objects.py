@@ -19,6 +19,8 @@ from skytide.tables import with_worst
 
 MakeEngine = Callable[[], Engine]
 NOWHERE = -1
+COUNTED = ("pre_tests", "sky_tests", "post_tests", "candidates", "candidates_seen", "memory_bytes")
+"""What is counted whatever the method, also before the first object."""
 
 
 class Effect(NamedTuple):
@@ -195,7 +197,7 @@ class Objects:
 
     def counters(self) -> dict[str, int]:
         """Work of all groups since the start; candidates and memory as of now."""
-        total = dict(self.work)
+        total = {**dict.fromkeys(COUNTED, 0), **self.work}
         for group in self.groups.values():
             for name, amount in group.engine.counters().items():
                 total[name] = total.get(name, 0) + amount

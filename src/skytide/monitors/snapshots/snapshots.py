@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skytide.errors import InputError, OptionError, WindowError
+from skytide.errors import IdError, InputError, OptionError, SkytideError, WindowError
 from skytide.kernel.updates import BAD
 from skytide.model import (
     Booleans,
@@ -26,7 +26,6 @@ from skytide.model import (
     check_missing_policy,
     duration_value,
 )
-from skytide.monitors.sliding.base import column_or_name
 from skytide.monitors.sliding.clock import LOWEST, Clock
 from skytide.monitors.sliding.groups import Groups
 from skytide.monitors.sliding.ids import net
@@ -35,9 +34,9 @@ from skytide.monitors.snapshots import stored
 from skytide.monitors.snapshots.changes import SnapshotChanges
 from skytide.monitors.snapshots.choice import METHODS, maker
 from skytide.monitors.snapshots.names import Names
-from skytide.monitors.snapshots.objects import Effect, Objects
-from skytide.monitors.snapshots.reading import OPERATIONS, check_operation, opened, picked, repeated
-from skytide.tables import as_array, partly, row_count, with_worst
+from skytide.monitors.snapshots.objects import NOWHERE, Effect, Objects
+from skytide.monitors.snapshots.reading import check_operation, column_beside, opened, operations_of, picked, repeated
+from skytide.tables import partly, row_count, with_worst
 
 _SWEEP = 1024
 
@@ -102,12 +101,14 @@ class Snapshots:
     ) -> None:
         if method not in METHODS:
             raise OptionError("is not a method", value=method, remedy="choose one of " + ", ".join(METHODS))
-        if isinstance(cfp, bool) or not isinstance(cfp, int) or cfp < 1:
+        if isinstance(cfp, bool) or not isinstance(cfp, int | np.integer) or cfp < 1:
             raise OptionError("is not a number of snapshots", value=cfp, remedy="give a whole number from 1")
+        if isinstance(lateness, np.integer | np.floating):  # a monitor can be stored: plain numbers only
+            lateness = lateness.item()
         if not 0 <= duration_value(lateness) < np.inf:
             raise WindowError("is not a lateness", value=lateness, remedy="give 0 or more, and finite")
         self.preference = preference
-        self.method, self.op, self.cfp = method, check_operation(op), cfp
+        self.method, self.op, self.cfp = method, check_operation(op), int(cfp)
         self.nulls = check_missing_policy(nulls)
         self.lateness = lateness
         self._clock = Clock(_Span(lateness))
@@ -134,17 +135,27 @@ class Snapshots:
         """
         table, ids, op = opened(updates, self.preference, ids, op)
         total, kind = row_count(table), self._clock.kind
-        key = self._moment(time)
-        if key <= self._closed:
+        try:
+            key = self._moment(time)
+            if key <= self._closed:
+                raise WindowError(
+                    "is not later than the snapshots before", value=time, remedy="apply snapshots in order"
+                )
+            if total:
+                found = self._extend(table, repeated(time, total), ids, op, key)
+            else:
+                found = self._take(no_arrivals(self.preference.dimensions), None, None, key)
+        except SkytideError:
             self._clock.reset(kind)
-            raise WindowError("is not later than the snapshots before", value=time, remedy="apply snapshots in order")
-        if total:
-            found = self._extend(table, repeated(time, total), ids, op, key)
+            raise
+        moment = self._clock.times(np.array([key]))
+        if not len(found.snapshots):
+            found = SnapshotChanges.over(found, moment)
+        elif found.snapshots[-1] != moment[0]:
+            found = SnapshotChanges.over(found, np.append(found.snapshots, moment))
         else:
-            found = self._take(no_arrivals(self.preference.dimensions), None, None, key)
-        if not len(found.snapshots) or found.snapshots[-1] != self._clock.times(np.array([key]))[0]:
-            self._tallies["snapshots"] += 1
-            found = SnapshotChanges.over(found, np.append(found.snapshots, self._clock.times(np.array([key]))))
+            return found
+        self._tallies["snapshots"] += 1
         return found
 
     def extend(self, updates: Any, times: Any, ids: Any = None, op: Any = None) -> SnapshotChanges:
@@ -181,7 +192,6 @@ class Snapshots:
         if bound <= self._closed:
             self._latest = max(self._latest, bound)
             return SnapshotChanges.concatenate([])
-        self._refuse_bad(self._waiting.all(), bound)
         self._latest = max(self._latest, bound)
         due = self._waiting.release(bound)
         self._closed = bound
@@ -283,7 +293,7 @@ class Snapshots:
         missing = np.isnan(rows)
         deletes: Booleans = np.asarray(missing.all(axis=1))
         fit = self._fit(missing, deletes)
-        stamps = self._clock.prepare(column_or_name(table, times))
+        stamps = self._clock.prepare(column_beside(table, times, "times", WindowError))
         if len(stamps) != total:
             raise WindowError(f"there are {len(stamps)} times for {total} rows", remedy="give one time per row")
         timeless = np.isnat(stamps) if stamps.dtype.kind == "M" else np.isnan(stamps)
@@ -292,16 +302,16 @@ class Snapshots:
                 row = int(np.argmax(timeless)) + 1
                 raise InputError("the time is missing", row=row, remedy="fill it in, or choose the policy drop")
             fit &= ~timeless
-        operations = self._operations(table, op, total)
-        kind, column = self._names.check(column_or_name(table, ids), total)
+        operations = operations_of(table, op, self.op, total)
+        kind, column = self._names.check(column_beside(table, ids, "ids", IdError), total)
         kept = np.flatnonzero(fit)
         keys = self._clock.keys(stamps[kept])
         tardy = self._tardy(keys)
         late, kept, keys = kept[tardy], kept[~tardy], keys[~tardy]
-        codes = np.full(len(kept), -1, np.int64)
-        codes[~deletes[kept]] = self._groups.of(table, kept[~deletes[kept]])
-        if not self.preference.by:
-            codes[:] = 0
+        codes = np.zeros(len(kept), np.int64)
+        if self.preference.by:
+            codes[deletes[kept]] = NOWHERE
+            codes[~deletes[kept]] = self._groups.of(table, kept[~deletes[kept]])
         whole = len(kept) == total
         numbers = self._names.take(kind, column if whole else picked(column, kept))
         self._objects.reserve(len(self._names))
@@ -321,15 +331,6 @@ class Snapshots:
             )
         return ~partial if self.nulls == "drop" else np.ones(len(missing), bool)
 
-    def _operations(self, table: Any, op: Any, total: int) -> Integers:
-        if op is None or (isinstance(op, str) and op in OPERATIONS):
-            return np.full(total, OPERATIONS.index(self.op if op is None else op), np.int64)
-        column = as_array(column_or_name(table, op))
-        if column.shape != (total,):
-            raise OptionError(f"there are {len(column)} operations for {total} rows", remedy="give one per row")
-        words, places = np.unique(column.astype(str), return_inverse=True)
-        return np.array([OPERATIONS.index(check_operation(str(word))) for word in words], np.int64)[places]
-
     def _tardy(self, keys: Integers) -> Booleans:
         """Which rows are for a complete snapshot, judged row by row in the order in which they come."""
         if not len(keys) or (keys[0] >= self._latest and keys[0] > self._closed and (keys[1:] >= keys[:-1]).all()):
@@ -343,24 +344,25 @@ class Snapshots:
             return None, None
         bound = max(until, self._clock.closed_by(max(self._latest, int(rows.keys.max()))))
         if len(self._waiting):
-            self._refuse_bad(self._waiting.all().join(rows), bound)
+            self._refuse_bad(self._waiting.all().join(rows))
             return None, None
         ordered = rows.in_order()
         due = ordered.pick(slice(0, int(np.searchsorted(ordered.keys, bound, side="right"))))
-        effect = self._effect(due)
-        if self.nulls == "error" and effect.bad:
-            self._refuse(due, effect)
-        return effect, due
-
-    def _refuse_bad(self, rows: Arrivals, bound: int) -> None:
-        """Under the policy `error`, an update up to the bound whose result is no number is refused."""
-        if self.nulls != "error" or not (rows.codes & 3).any():
-            return
-        rows = rows.in_order()
-        due = rows.pick(slice(0, int(np.searchsorted(rows.keys, bound, side="right"))))
-        effect = self._effect(due)
+        if self.nulls != "error":
+            return self._effect(due), due
+        # Judged now, also where it is not due yet: who brings a row learns what is wrong with it, not who comes later.
+        effect = self._effect(ordered)
         if effect.bad:
-            self._refuse(due, effect)
+            self._refuse(ordered, effect)
+        return Effect(effect.values[: len(due.keys)], effect.verdicts[: len(due.keys)], 0), due
+
+    def _refuse_bad(self, rows: Arrivals) -> None:
+        """Under the policy `error`, an update whose result is no number is refused."""
+        if self.nulls == "error" and (rows.codes & 3).any():
+            rows = rows.in_order()
+            effect = self._effect(rows)
+            if effect.bad:
+                self._refuse(rows, effect)
 
     def _refuse(self, due: Arrivals, effect: Effect) -> None:
         one = self._names.ids(due.handles[effect.verdicts == BAD][:1])[0]
@@ -407,21 +409,24 @@ class Snapshots:
         return SnapshotChanges.over(changes, self._clock.times(snapshots))
 
     def _sweep(self) -> None:
-        """Forget objects that are gone, when they are more than those that are there. Amortised O(1) per row."""
-        known = len(self._names)
-        objects = self._objects
-        if known <= _SWEEP or 2 * (np.count_nonzero(objects.present) + len(self._waiting)) > known:
-            return
+        """Forget objects and groups that are gone, when they are more than those that are there. Amortised O(1)."""
+        objects, known = self._objects, len(self._names)
+        if known > _SWEEP and 2 * (np.count_nonzero(objects.present) + len(self._waiting)) <= known:
+            self._forget_objects()
+        if len(self._groups.keys) > max(_SWEEP, 2 * (len(objects.groups) + len(self._waiting))):
+            waiting = set((self._waiting.all().codes >> 2).tolist())
+            for code in set(self._groups.keys) - objects.groups.keys() - waiting:
+                self._groups.forget(code)
+
+    def _forget_objects(self) -> None:
+        objects, known, waiting = self._objects, len(self._names), self._waiting.all()
         kept = objects.present[:known].copy()
-        waiting = self._waiting.all()
         kept[waiting.handles] = True
         fresh = np.cumsum(kept) - 1
         self._names.keep(kept)
         objects.fill(objects.values[:known][kept], objects.present[:known][kept], objects.home[:known][kept])
         self._waiting = Waiting(self.preference.dimensions)
         self._waiting.add(waiting._replace(handles=fresh[waiting.handles]), self._closed)
-        for code in set(self._groups.keys) - set(objects.home.tolist()) - set((waiting.codes >> 2).tolist()):
-            self._groups.forget(code)
 
     def _standing(self, numbers: Integers, values: Floats, home: Integers) -> Standing:
         return Standing(

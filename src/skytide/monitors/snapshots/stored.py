@@ -115,10 +115,13 @@ def _restore_pending(monitor: Snapshots, parts: Parts) -> None:
     must(bool(((waiting.handles >= 0) & (waiting.handles < len(monitor._names))).all()), "pending rows")
     must(n == 0 or monitor._clock.kind is not None, "kind of time")
     must(monitor._clock.holds(waiting.keys) and bool((waiting.keys > monitor._closed).all()), "times")
-    groups = set((waiting.codes >> 2).tolist())
-    must(groups <= ({NOWHERE, *monitor._groups.keys} if monitor.preference.by else {0}), "groups")
     missing = np.isnan(waiting.values)
-    partial = missing.any(axis=1) & ~missing.all(axis=1)
+    deletes, groups = missing.all(axis=1), waiting.codes >> 2
+    if monitor.preference.by:
+        must(bool(((groups == NOWHERE) == deletes).all()), "groups")
+        groups = groups[~deletes]
+    must(set(groups.tolist()) <= (monitor._groups.keys.keys() if monitor.preference.by else {0}), "groups")
+    partial = missing.any(axis=1) & ~deletes
     must(monitor.nulls == "worst" or not partial.any(), "pending rows")
     monitor._waiting.add(waiting, monitor._closed)
 
