@@ -100,5 +100,8 @@ class AutoEngine:
         """Those of both methods together, and how often the method changed."""
         total = self._boxes.counters()
         for name, amount in self._plain.counters().items():
-            total[name] = amount if name == "candidates" and self._current is self._plain else total[name] + amount
+            if name != "candidates":
+                total[name] += amount
+            elif self._current is self._plain:
+                total[name] = amount
         return {**total, "switches": self._switches, "recomputed": self._plain.counters()["snapshots"]}

@@ -308,10 +308,10 @@ class Snapshots:
         keys = self._clock.keys(stamps[kept])
         tardy = self._tardy(keys)
         late, kept, keys = kept[tardy], kept[~tardy], keys[~tardy]
-        codes = np.zeros(len(kept), np.int64)
-        if self.preference.by:
-            codes[deletes[kept]] = NOWHERE
-            codes[~deletes[kept]] = self._groups.of(table, kept[~deletes[kept]])
+        codes = np.full(len(kept), NOWHERE if self.preference.by else 0, np.int64)
+        placed = ~deletes[kept]
+        if self.preference.by and placed.any():
+            codes[placed] = self._groups.of(table, kept[placed])
         whole = len(kept) == total
         numbers = self._names.take(kind, column if whole else picked(column, kept))
         self._objects.reserve(len(self._names))
