@@ -4,8 +4,10 @@
   on a Spark Connect server. `check_session(spark)`: whether a session of your own has what a function needs.
 - `skyline(df, preference)`: the exact skyline of a DataFrame, a DataFrame again.
 - `window(stream, preference, ...)`: the exact changes of the skyline of a sliding window, a DataFrame again.
-  `uncertain(...)`: the same for rows that exist with a probability. `write(changes, sink, ...)`: changes, dead letters
-  and the current answer to where they belong.
+  `uncertain(...)`: the same for rows that exist with a probability.
+- `snapshots(updates, preference, ...)`: the exact changes of the skyline of objects whose values change.
+  `frequent(...)`: those of who is in most of the last skylines.
+- `write(changes, sink, ...)`: changes, dead letters and the current answer to where they belong.
 - `register(spark)`: SQL, as in `SELECT * FROM skyline(TABLE(cars), 'price min', 'mpg max', 'brand by')`. The formats
   `skytide` and `skytide_kafka` are found by Spark itself, and registered too for where they are not.
 - `ParquetSink`, `CurrentTable`, `KafkaSink`, `FeedSink`, `ConsoleSink`, ...: where changes go, each micro-batch once;
@@ -36,6 +38,7 @@ _HOMES = {
     "check_session": "skytide.spark.session",
     "ensure_java": "skytide.spark.java",
     "find_java": "skytide.spark.java",
+    "frequent": "skytide.spark.streaming.snapshots.operator",
     "local_session": "skytide.spark.session",
     "make_sink": "skytide.spark.sinks",
     "plain_error": "skytide.spark.faults",
@@ -43,6 +46,7 @@ _HOMES = {
     "register": "skytide.spark.registration",
     "remote_session": "skytide.spark.session",
     "skyline": "skytide.spark.batch",
+    "snapshots": "skytide.spark.streaming.snapshots.operator",
     "uncertain": "skytide.spark.streaming.operator",
     "window": "skytide.spark.streaming.operator",
     "write": "skytide.spark.streaming.write",
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
         make_sink,
     )
     from skytide.spark.streaming.operator import uncertain, window
+    from skytide.spark.streaming.snapshots.operator import frequent, snapshots
     from skytide.spark.streaming.write import write
 
 __all__ = [
@@ -83,6 +88,7 @@ __all__ = [
     "check_session",
     "ensure_java",
     "find_java",
+    "frequent",
     "local_session",
     "make_sink",
     "plain_error",
@@ -90,6 +96,7 @@ __all__ = [
     "register",
     "remote_session",
     "skyline",
+    "snapshots",
     "uncertain",
     "window",
     "write",

@@ -1,4 +1,4 @@
-"""Window queries on Spark without Spark: the same tasks and the same state, driven micro-batch by micro-batch."""
+"""Queries on Spark without Spark: the same tasks and the same state, driven micro-batch by micro-batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skytide.spark.streaming import processor
 from skytide.spark.streaming.packing import unpacked
 from skytide.spark.streaming.processor import Merging
 from skytide.spark.streaming.prune import Pruning
-from skytide.spark.streaming.query import BUCKET, Query
+from skytide.spark.streaming.query import BUCKET, Query, WindowQuery
 
 Out = tuple[Any, ...]
 
@@ -30,31 +30,32 @@ def query_of(
     emit: str = "changes",
     parts: int = 1,
     thresholds: tuple[float, ...] = (),
-) -> Query:
+) -> WindowQuery:
     """A query over the columns at, one, g and x0, x1, ..., the first value minimised and the others maximised."""
     values = [f"x{k}" for k in range(dimensions)]
     columns = ["at", "one", "g", *values] + (["p"] if thresholds else [])
-    return Query(
-        Preference(minimize=values[:1], maximize=values[1:], by=["g"] if by else []),
-        window,
-        "at",
-        "one",
-        kind,
-        nulls,
-        emit,
-        parts,
-        tuple((name, name) for name in columns),
-        tuple("some" for _ in columns),
-        "p" if thresholds else None,
-        thresholds,
+    return WindowQuery(
+        preference=Preference(minimize=values[:1], maximize=values[1:], by=["g"] if by else []),
+        window=window,
+        lateness=window.lateness,
+        time="at",
+        id="one",
+        kind=kind,
+        nulls=nulls,
+        emit=emit,
+        parts=parts,
+        labels=tuple((name, name) for name in columns),
+        types=tuple("some" for _ in columns),
+        probability="p" if thresholds else None,
+        thresholds=thresholds,
     )
 
 
 class Simulation:
     """Micro-batches through prune and merge, as Spark would run them; each is a list of partitions."""
 
-    def __init__(self, query: Query, *, prune: bool = True) -> None:
-        self.query, self._prune = query, prune
+    def __init__(self, query: Query, *, prune: bool = True, shown: Sequence[str] = ()) -> None:
+        self.query, self._prune, self._shown = query, prune, shown
         self._tester = TwsTester(Merging(query), timeMode="EventTime", eventTimeExtractor=lambda _: 2**62)
         self.watermark = 0
         self._reached = 0
@@ -72,7 +73,7 @@ class Simulation:
     def batch(self, partitions: Sequence[pa.Table]) -> None:
         """One micro-batch; its ticks make the watermark of the next one."""
         self._advance()
-        closed = self.query.clock.closed_by(self.watermark) if self._prune and not self.query.counted else None
+        closed = self.query.clock.closed_by(self.watermark) if self._prune and self.query.prunes else None
         pieces: dict[int, list[Row]] = {}
         for table in partitions:
             buckets = [hash(g) % self.query.parts for g in table.column("g").to_pylist()]
@@ -98,7 +99,7 @@ class Simulation:
     def _emit(self, rows: Any) -> None:
         table = unpacked(bytes(row.packed) for row in rows if row.packed)
         if table is not None:
-            names = ["kind", "time", "change", "one"] + (["threshold"] if self.query.thresholds else [])
+            names = ["kind", "time", "change", "one", *(["threshold"] if self.query.thresholds else []), *self._shown]
             columns = (table.column(name).to_pylist() for name in names)
             self.out += list(zip(*columns, strict=True))
 

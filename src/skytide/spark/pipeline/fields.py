@@ -18,6 +18,7 @@ Options = dict[str, Any]
 TEXT = "text"
 TEXTS = "text or an array of texts"
 WHOLE = "a whole number"
+NUMBER = "a number"
 NUMBERS = "a number or an array of numbers"
 BOOLEAN = "true or false"
 LENGTH = "a number, or text like 90s, 15m, 2h, 1d"
@@ -132,6 +133,10 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
+def _number(value: Any) -> float | int | None:
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else value
+
+
 def _numbers(value: Any) -> tuple[float, ...] | None:
     values = value if isinstance(value, list) else [value]
     if not values or any(isinstance(one, bool) or not isinstance(one, int | float) for one in values):
@@ -209,6 +214,7 @@ def _text_or_table(value: Any) -> Any:
 _FORMS: dict[str, Callable[[Any], Any]] = {
     TEXT: _text,
     TEXTS: _texts,
+    NUMBER: _number,
     NUMBERS: _numbers,
     WHOLE: _whole,
     BOOLEAN: _boolean,

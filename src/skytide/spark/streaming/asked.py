@@ -1,4 +1,4 @@
-"""What a window on Spark is asked for, checked against the columns of a DataFrame before anything runs."""
+"""What a query on Spark is asked for, checked against the columns of a DataFrame before anything runs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skytide.errors import InputError, OptionError, WindowError
-from skytide.model import MissingPolicy, Preference, Window, check_missing_policy
+from skytide.model import MissingPolicy, Preference, Window, check_missing_policy, duration_value
 from skytide.monitors.sliding.clock import Clock
 from skytide.spark.columns import check_arrow, resolve
-from skytide.spark.streaming.query import Query
+from skytide.spark.streaming.query import WindowQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,49 +29,74 @@ def plan(
     parts: int,
     probability: str | None = None,
     thresholds: tuple[float, ...] = (),
-) -> Query:
-    """The query over a DataFrame's columns, or an error that says what does not fit."""
-    check_missing_policy(nulls)
-    if emit not in ("changes", "net"):
-        raise OptionError("is not what can be emitted", value=emit, remedy="use changes or net")
-    if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
-        raise OptionError("is not a number of parts", value=parts, remedy="give 1 or more")
+) -> WindowQuery:
+    """The window over a DataFrame's columns, or an error that says what does not fit."""
+    roles = {"time": time, "id": id} | ({} if probability is None else {"probability": probability})
+    inner = inner_names(df, preference, roles)
+    if probability is not None:
+        _check_probability(df.schema[df.columns.index(probability)].dataType, probability)
+    return WindowQuery(
+        **common(df, preference, window, inner, time=time, id=id, nulls=nulls, emit=emit, parts=parts),
+        window=window,
+        probability=None if probability is None else inner[probability],
+        thresholds=thresholds,
+    )
+
+
+def inner_names(df: DataFrame, preference: Preference, roles: dict[str, str]) -> dict[str, str]:
+    """Plain names for a DataFrame's columns, by the user's; an error where one that is needed is not there."""
     check_arrow(df)
     for field in df.schema:
         if "spark.watermarkDelayMs" in field.metadata:
             raise InputError(
                 "the stream has a watermark already, and Spark knows one clock per query",
                 column=field.name,
-                remedy="leave withWatermark out and give the lateness to window()",
+                remedy="leave withWatermark out and give the lateness here",
             )
-    named = resolve(df, preference, streams=True)
+    resolve(df, preference, streams=True)
     names = list(df.columns)
-    roles = {"time": time, "id": id} | ({} if probability is None else {"probability": probability})
     for role, column in roles.items():
         if names.count(column) != 1:
             known = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
             reason = "there is no such column" if column not in names else "there are several columns of this name"
             raise InputError(f"{reason}, and it is to be the {role}", column=column, remedy=f"choose one of: {known}")
-    _check_id(df.schema[names.index(id)].dataType, id)
-    if probability is not None:
-        _check_probability(df.schema[names.index(probability)].dataType, probability)
-    inner = {name: f"c{position}" for position, name in enumerate(names)}
-    renamed = Preference(*([inner[str(name)] for name in role] for role in (named.minimize, named.maximize, named.by)))
-    kind = _kind_of_time(df.schema[names.index(time)].dataType, time, window)
-    return Query(
-        renamed,
-        window,
-        inner[time],
-        inner[id],
-        kind,
-        nulls,
-        emit,
-        parts if named.by else 1,
-        tuple((f"c{position}", name) for position, name in enumerate(names)),
-        tuple(field.dataType.simpleString() for field in df.schema),
-        None if probability is None else inner[probability],
-        thresholds,
-    )
+    return {name: f"c{position}" for position, name in enumerate(names)}
+
+
+def common(
+    df: DataFrame,
+    preference: Preference,
+    window: Window,
+    inner: dict[str, str],
+    *,
+    time: str,
+    id: str,
+    nulls: MissingPolicy,
+    emit: str,
+    parts: int,
+) -> dict[str, Any]:
+    """What every query has, checked."""
+    check_missing_policy(nulls)
+    if emit not in ("changes", "net"):
+        raise OptionError("is not what can be emitted", value=emit, remedy="use changes or net")
+    if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
+        raise OptionError("is not a number of parts", value=parts, remedy="give 1 or more")
+    named = resolve(df, preference, streams=True)
+    kinds = {field.name: field.dataType for field in df.schema}
+    check_ordered(kinds[id], id, "ids")
+    roles = (named.minimize, named.maximize, named.by)
+    return {
+        "preference": Preference(*([inner[str(name)] for name in role] for role in roles)),
+        "time": inner[time],
+        "id": inner[id],
+        "kind": _kind_of_time(kinds[time], time, window),
+        "lateness": window.lateness,
+        "nulls": nulls,
+        "emit": emit,
+        "parts": parts if named.by else 1,
+        "labels": tuple((f"c{position}", name) for position, name in enumerate(df.columns)),
+        "types": tuple(field.dataType.simpleString() for field in df.schema),
+    }
 
 
 def _kind_of_time(kind: DataType, name: str, window: Window) -> str:
@@ -93,18 +118,20 @@ def _kind_of_time(kind: DataType, name: str, window: Window) -> str:
     clock = Clock(Window(duration=length, lateness=window.lateness))
     found = clock.kind_of(form)
     if found == "ns":
-        raise WindowError("Spark's times are whole microseconds", value=length, remedy="round the duration")
+        fine = next(one for one in (window.lateness, length) if isinstance(one, str) and duration_value(one) % 1000)
+        raise WindowError("Spark's times are whole microseconds", value=fine, remedy="round it")
     clock.settle(found)
     return found
 
 
-def _check_id(kind: DataType, name: str) -> None:
+def check_ordered(kind: DataType, name: str, what: str) -> None:
+    """An error where values of a column have no order."""
     from pyspark.sql import types
 
     plain = (types.NumericType, types.StringType, types.BooleanType, types.DateType, types.TimestampType)
     if not isinstance(kind, (*plain, types.TimestampNTZType)):
         raise InputError(
-            f"ids of type {kind.simpleString()} have no order", column=name, remedy="use numbers or text as ids"
+            f"{what} of type {kind.simpleString()} have no order", column=name, remedy=f"use numbers or text as {what}"
         )
 
 

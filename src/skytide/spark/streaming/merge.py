@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,27 +24,13 @@ from skytide.monitors.sliding.flow import Flow, TimeFlow
 from skytide.monitors.sliding.groups import Groups
 from skytide.monitors.sliding.ids import net
 from skytide.monitors.sliding.waiting import Arrivals, no_arrivals
-from skytide.spark.streaming.query import Query
+from skytide.spark.streaming.output import changes_in_order, kinds_of, last_of_odd
+from skytide.spark.streaming.query import Output, WindowQuery
 
 RANK = "rank"
 """The column of a stored count window's rows that have got their rank."""
 _FEW = 1024
 """A log with fewer superfluous rows than this is not worth compacting."""
-
-
-class Output(NamedTuple):
-    """What comes out: the rows concerned, and for each of them what it is, when, and whether it enters or leaves.
-
-    A sign is 1 or -1; for uncertain rows 1 + i or -1 - i, where i is the place of the threshold.
-    """
-
-    rows: pa.Table
-    kinds: list[str]
-    times: Integers
-    signs: Integers
-
-    def __len__(self) -> int:
-        return len(self.kinds)
 
 
 @dataclass
@@ -72,7 +57,7 @@ class RankFlow(Flow):
 class Merge:
     """The candidates of one bucket of groups, and its answer as of the last closed instant."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: WindowQuery) -> None:
         self._query = query
         make = query.maker()
         self._timed = None if query.counted else TimeFlow(query.width, make, clock=query.clock.keys)
@@ -97,15 +82,13 @@ class Merge:
         """Take rows in any order: those accepted, to be stored, and those that are not, as they come out."""
         table = _in_order(table, self._query)
         read = self._query.read(table)
-        kinds = np.full(table.num_rows, "bad", dtype=object)
-        late = read.keys <= self.closed
-        kinds[read.good] = np.where(late, "late", "change")
+        kinds, timely = kinds_of(read, self.closed)
         fresh = np.flatnonzero(kinds == "change")
         codes = self._groups.of(table, fresh)
-        admitted = self._admitted(table.column(self._query.id).take(pa.array(fresh)), codes, read.keys[~late])
+        admitted = self._admitted(table.column(self._query.id).take(pa.array(fresh)), codes, read.keys[timely])
         kinds[fresh[~admitted]] = "bad"
         accepted = table.take(pa.array(fresh[admitted]))
-        self._append(accepted, read.values[~late][admitted], codes[admitted], read.keys[~late][admitted])
+        self._append(accepted, read.values[timely][admitted], codes[admitted], read.keys[timely][admitted])
         rejected = np.flatnonzero(kinds != "change")
         none = np.zeros(len(rejected), np.int64)
         return accepted, Output(table.take(pa.array(rejected)), kinds[rejected].tolist(), none, none)
@@ -195,15 +178,10 @@ class Merge:
             same = self._identities(rows) * (len(self._query.thresholds) + 1) + np.abs(signs)
             stays = net(times, signs, same)
             if self._query.emit == "net":
-                stays &= _last_of_odd(stays, same)
+                stays &= last_of_odd(stays, same)
             if not stays.all():
                 rows, times, signs = rows.filter(pa.array(stays)), times[stays], signs[stays]
-            texts = rows.column(self._query.id).cast(pa.string())
-            order = pc.sort_indices(
-                pa.table({"time": times, "sign": np.sign(signs), "id": texts, "threshold": np.abs(signs)}),
-                sort_keys=[(key, "ascending") for key in ("time", "sign", "id", "threshold")],
-            )
-            rows, times, signs = rows.take(order), times[order], signs[order]
+            rows, times, signs = changes_in_order(rows, times, signs, self._query.id)
         return Output(rows, ["change"] * len(times), times, signs)
 
     def _identities(self, rows: pa.Table) -> Integers:
@@ -258,7 +236,7 @@ class Merge:
             self._groups.forget(code)
 
     @classmethod
-    def restored(cls, query: Query, closed: int, stored: Sequence[pa.Table]) -> Merge:
+    def restored(cls, query: WindowQuery, closed: int, stored: Sequence[pa.Table]) -> Merge:
         """The merge whose log was stored in these pieces."""
         merge = cls(query)
         merge.closed = closed
@@ -309,22 +287,10 @@ class Merge:
         self._queue = rows.pick(np.flatnonzero(~ranked & ~due))
 
 
-def _in_order(table: pa.Table, query: Query) -> pa.Table:
+def _in_order(table: pa.Table, query: WindowQuery) -> pa.Table:
     """The rows in an order of their own, so that which of two rows with one id stays does not depend on the parts."""
     kind = table.schema.field(query.id).type
     keys = [(query.time, "ascending")]
     if not pa.types.is_nested(kind) and not pa.types.is_null(kind):
         keys.append((query.id, "ascending"))
     return table.take(pc.sort_indices(table.select([name for name, _ in keys]), sort_keys=keys))
-
-
-def _last_of_odd(stays: Booleans, same: Integers) -> Booleans:
-    """Which changes are the last of an identity that has an odd number of them: a row that came and went is neither."""
-    kept = np.flatnonzero(stays)
-    found = np.zeros(len(stays), dtype=bool)
-    if len(kept):
-        names, inverse, counts = np.unique(same[kept], return_inverse=True, return_counts=True)
-        last = np.zeros(len(names), np.int64)
-        last[inverse] = kept  # the last assignment stays: changes are in the order of time
-        found[last[counts % 2 == 1]] = True
-    return found

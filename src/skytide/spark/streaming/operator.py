@@ -84,7 +84,7 @@ def window(
         emit=emit,
         parts=parts,
     )
-    return _answer(stream, query, checkpoint, until)
+    return answer(stream, query, checkpoint, until)
 
 
 def uncertain(
@@ -130,13 +130,14 @@ def uncertain(
         probability=probability,
         thresholds=thresholds_of(thresholds),
     )
-    return _answer(stream, query, checkpoint, until)
+    return answer(stream, query, checkpoint, until)
 
 
 # -- the plan ----------------------------------------------------------------------------------------------------------
 
 
-def _answer(stream: DataFrame, query: Query, checkpoint: str | None, until: Any) -> DataFrame:
+def answer(stream: DataFrame, query: Query, checkpoint: str | None = None, until: Any = None) -> DataFrame:
+    """The changes that a query gives on a stream or a table."""
     inner = _inner(stream, query)
     if stream.isStreaming:
         if until is not None:
@@ -177,7 +178,7 @@ def _streaming(inner: DataFrame, query: Query, checkpoint: str | None) -> DataFr
     from skytide.spark.streaming.watermark import address
 
     check_session(inner.sparkSession, state=True)
-    place = None if query.counted or checkpoint is None else address(checkpoint)
+    place = address(checkpoint) if query.prunes and checkpoint is not None else None
     pruned = inner.mapInArrow(_pruner(query, place), PACKED).observe(
         PRUNED, functions.sum("input").alias("input"), functions.sum("sent").alias("sent")
     )
@@ -217,7 +218,9 @@ def _unpacked_schema(inner: DataFrame, query: Query) -> StructType:
     ]
     if query.thresholds:
         fields.append(types.StructField("threshold", types.DoubleType(), True))
-    return types.StructType(fields + [types.StructField(field.name, field.dataType, True) for field in own])
+    kinds = {name: types.DoubleType() for name in query.recast}
+    fields += [types.StructField(field.name, kinds.get(field.name, field.dataType), True) for field in own]
+    return types.StructType(fields)
 
 
 def _outer(df: DataFrame, query: Query) -> DataFrame:
@@ -263,7 +266,7 @@ def _batch_pruner(query: Query) -> Mapper:
     def prune_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from skytide.spark.streaming.prune import Pruning, packed_row
 
-        task = Pruning(query, None if query.counted else LOWEST)
+        task = Pruning(query, LOWEST if query.prunes else None)
         for batch in task.run(batches):
             yield batch.append_column("latest", pa.array([LOWEST], pa.int64()))
         latest = LAST if query.counted else task.latest
@@ -276,7 +279,6 @@ def _batch_pruner(query: Query) -> Mapper:
 
 def _batch_merger(query: Query, until: int | None) -> Mapper:
     def merge_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from skytide.spark.streaming.merge import Merge
         from skytide.spark.streaming.packing import unpacked
         from skytide.spark.streaming.processor import output_table
 
@@ -287,7 +289,7 @@ def _batch_merger(query: Query, until: int | None) -> Mapper:
         table = unpacked(pieces)
         if table is None:
             return
-        merge = Merge(query)
+        merge = query.state()
         _, rejected = merge.take(table)
         for part in (merge.close(latest if until is None else max(until, latest)), rejected):
             if len(part):

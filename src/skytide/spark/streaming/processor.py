@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from skytide.errors import StateError
+from skytide.errors import SkytideError, StateError
 from skytide.monitors.sliding.clock import HIGHEST
-from skytide.spark.streaming.merge import Merge, Output
 from skytide.spark.streaming.packing import one, packed, unpacked
-from skytide.spark.streaming.query import Query
+from skytide.spark.streaming.query import Output, Query, State
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
@@ -34,7 +34,7 @@ MERGED = "packed BINARY, retained BIGINT, changes BIGINT, late BIGINT, bad BIGIN
 _CACHED = 64
 
 _META = "version INT, query STRING, closed BIGINT, first INT, next INT, timer BIGINT, stamp STRING"
-_merges: OrderedDict[str, Merge] = OrderedDict()
+_merges: OrderedDict[str, State] = OrderedDict()
 """The merges that this worker has in memory, by the stamp of the state that they equal."""
 
 
@@ -68,19 +68,19 @@ class Merging(StatefulProcessor):
         changes = merge.close(self._query.clock.closed_by(timerValues.getCurrentWatermarkInMs()))
         self._store(merge, meta, None, timerValues)
         if len(changes):
-            yield self._row(merge, changes, None)
+            yield self._row(merge, changes)
 
     def close(self) -> None:
         """Nothing to give back."""
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def _load(self) -> tuple[Merge, dict[str, Any]]:
+    def _load(self) -> tuple[State, dict[str, Any]]:
         found = self._meta.get()
         if found is None:
             fingerprint = json.dumps(self._query.fingerprint, sort_keys=True)
             blank = {"version": VERSION, "query": fingerprint, "first": 0, "next": 0, "timer": -1, "stamp": ""}
-            return Merge(self._query), blank
+            return self._query.state(), blank
         names = [field.split()[0] for field in _META.split(", ")]
         meta = dict(zip(names, found, strict=True))
         check_state(self._query, meta["version"], meta["query"])
@@ -90,7 +90,7 @@ class Merging(StatefulProcessor):
             merge = restored(self._query, meta["closed"], pieces)
         return merge, meta
 
-    def _store(self, merge: Merge, meta: dict[str, Any], accepted: pa.Table | None, now: TimerValues) -> None:
+    def _store(self, merge: State, meta: dict[str, Any], accepted: pa.Table | None, now: TimerValues) -> None:
         anew = merge.compacted()
         if anew is not None:
             for number in range(meta["first"], meta["next"]):
@@ -107,7 +107,7 @@ class Merging(StatefulProcessor):
         while len(_merges) > _CACHED:
             _merges.popitem(last=False)
 
-    def _set_timer(self, merge: Merge, meta: dict[str, Any], watermark: int) -> None:
+    def _set_timer(self, merge: State, meta: dict[str, Any], watermark: int) -> None:
         event = merge.next_event()
         wanted = -1 if event == HIGHEST else max(self._query.clock.tick_that_closes(event), watermark + 1)
         if wanted != meta["timer"]:
@@ -117,12 +117,11 @@ class Merging(StatefulProcessor):
                 self._handle.registerTimer(wanted)
             meta["timer"] = wanted
 
-    def _row(self, merge: Merge, changes: Output, rejected: Output | None) -> Row:
-        late = 0 if rejected is None else rejected.kinds.count("late")
-        bad = 0 if rejected is None else len(rejected) - late
-        parts = [output_table(part, self._query) for part in (changes, rejected) if part is not None and len(part)]
-        body = one(pa.concat_tables(parts)) if parts else b""
-        return Row(packed=body, retained=len(merge), changes=len(changes), late=late, bad=bad)
+    def _row(self, merge: State, *out: Output | None) -> Row:
+        parts = [part for part in out if part is not None and len(part)]
+        body = one(pa.concat_tables([output_table(part, self._query) for part in parts])) if parts else b""
+        changes, late, bad = (sum(part.kinds.count(kind) for part in parts) for kind in ("change", "late", "bad"))
+        return Row(packed=body, retained=len(merge), changes=changes, late=late, bad=bad)
 
 
 def check_state(query: Query, version: int, stored: str) -> None:
@@ -133,7 +132,9 @@ def check_state(query: Query, version: int, stored: str) -> None:
             value=version,
             remedy="go on with the Skytide that wrote it, or start anew with a new checkpoint",
         )
-    before, now = json.loads(stored), json.loads(json.dumps(query.fingerprint))
+    before, now = (
+        {"kind": "window"} | known for known in (json.loads(stored), json.loads(json.dumps(query.fingerprint)))
+    )
     different = [name for name in {**now, **before} if before.get(name) != now.get(name)]
     if different:
         name = different[0]
@@ -144,12 +145,14 @@ def check_state(query: Query, version: int, stored: str) -> None:
         )
 
 
-def restored(query: Query, closed: int, pieces: list[Any]) -> Merge:
+def restored(query: Query, closed: int, pieces: list[Any]) -> State:
     """A merge from the packed pieces of its log; an error where one is missing or damaged."""
     try:
         tables = [pa.ipc.open_stream(bytes(piece[0])).read_all() for piece in pieces]
-        return Merge.restored(query, closed, tables)
-    except (pa.ArrowException, TypeError, KeyError) as problem:
+        return query.restored(closed, tables)
+    except SkytideError:
+        raise
+    except (pa.ArrowException, TypeError, LookupError, ValueError) as problem:
         raise StateError(
             f"the state in the checkpoint is damaged ({problem!r:.120})", remedy="start anew with a new checkpoint"
         ) from None
@@ -161,14 +164,16 @@ def output_table(output: Output, query: Query) -> pa.Table:
     kind = query.time_type(output.rows.schema.field(query.time).type)
     if query.counted:
         times = pa.array(output.times, mask=~changed)
-    elif changed.all():
+    else:
         numbers = query.clock.keys.times(output.times) if query.kind == "real" else output.times
         times = pa.array(numbers).cast(kind)
-    else:
-        times = output.rows.column(query.time).cast(kind)
+        if not changed.all():
+            times = pc.if_else(pa.array(changed), times, output.rows.column(query.time).cast(kind))
     symbols = pa.array(np.where(output.signs > 0, "+", "-"), mask=~changed)
     columns = {"kind": pa.array(output.kinds, pa.string()), "time": times, "change": symbols}
     if query.thresholds:
         places = np.where(changed, np.abs(output.signs) - 1, 0)
         columns["threshold"] = pa.array(np.array(query.thresholds)[places], mask=~changed)
-    return pa.table({**columns, **{name: output.rows.column(name) for name in query.columns}})
+    own = {name: output.rows.column(name) for name in query.columns}
+    own |= {name: own[name].cast(pa.float64(), safe=False) for name in query.recast}
+    return pa.table({**columns, **own})

@@ -24,7 +24,7 @@ from skytide.monitors.sliding.engine import Engine, Rows
 from skytide.monitors.sliding.groups import Groups
 from skytide.monitors.sliding.waiting import Arrivals
 from skytide.spark.streaming.packing import packed
-from skytide.spark.streaming.query import BUCKET, Query
+from skytide.spark.streaming.query import BUCKET, Query, WindowQuery
 
 CHUNK_ROWS = 1 << 17
 CHUNK_BYTES = 64 << 20
@@ -65,6 +65,7 @@ def packed_row(bucket: int, piece: bytes | None, read: int, sent: int, tick: int
 
 def run_of(query: Query) -> _Run | _UncertainRun:
     """What compares the rows of a query that come in the order of time."""
+    assert isinstance(query, WindowQuery), "rows of other queries are not compared where they lie"
     return _Run(query) if query.probability is None else _UncertainRun(query)
 
 
@@ -78,7 +79,7 @@ class Pruning:
     def __init__(self, query: Query, closed: int | None) -> None:
         self._query = query
         self._closed = closed
-        self._run: _Run | _UncertainRun = run_of(query)
+        self._run = None if closed is None else run_of(query)
         self._done: list[pa.Table | None] = []
         self.latest = LOWEST
         """The latest instant among the rows that can be used."""
@@ -105,7 +106,7 @@ class Pruning:
         """Take a chunk of rows; those that pass untouched come back: bad ones, late ones, or all."""
         read = self._query.read(table)
         self.latest = max(self.latest, int(read.keys.max(initial=LOWEST)))
-        if self._closed is None:
+        if self._closed is None or self._run is None:
             return table
         timely = read.keys > self._closed
         if timely.all() and read.good.all():
@@ -127,12 +128,14 @@ class Pruning:
 
     def _finish(self) -> pa.Table | None:
         """What is left of all rows taken."""
-        left = self._run.survivors()
-        if not self._done and self._query.probability is None:
+        if self._run is None:
+            return None
+        left, certain = self._run.survivors(), isinstance(self._run, _Run)
+        if not self._done and certain:
             return left
         tables = [table for table in (*self._done, left) if table is not None]
         self._done = []
-        if len(tables) < 2 and self._query.probability is None:
+        if len(tables) < 2 and certain:
             return tables[0] if tables else None
         if not tables:
             return None
@@ -147,7 +150,7 @@ class Pruning:
 class _UncertainRun:
     """Uncertain rows that come in the order of time: pieces of less than a window's length, each scanned by itself."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: WindowQuery) -> None:
         self._query = query
         self._kept: list[pa.Table] = []
         self.now = LOWEST
@@ -185,7 +188,7 @@ class _UncertainRun:
 class _Run:
     """Eager over rows that come in the order of time, one engine per group."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: WindowQuery) -> None:
         self._query = query
         self._make = maker("auto", "auto", query.preference.dimensions)
         self._groups = Groups(tuple(query.preference.by))
