@@ -173,10 +173,12 @@ class BoxEngine:
 
 
 def promise(points: Floats) -> Floats:
-    """A number per point, small for those that dominate many: the sum of their ranks in the columns. O(n d log n)."""
+    """A number per point, the sum of its ranks in the columns: who dominates another has less. O(n d log n)."""
     total = np.zeros(len(points))
     for column in points.T:
-        ranks = np.empty(len(points))
-        ranks[np.argsort(column, kind="stable")] = np.arange(len(points))
-        total += ranks
+        order = np.argsort(column, kind="stable")
+        rises = np.zeros(len(points), bool)
+        rises[1:] = column[order[1:]] != column[order[:-1]]
+        # Equal values share a rank, that of the first of them.
+        total[order] += np.maximum.accumulate(np.where(rises, np.arange(len(points)), 0))
     return total

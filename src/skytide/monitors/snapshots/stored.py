@@ -88,6 +88,8 @@ def _restore_time(monitor: Snapshots, meta: dict[str, Any]) -> None:
         must(meta["kind"] in KINDS, "kind of time")
         monitor._clock.settle(meta["kind"])
     monitor._latest, monitor._closed = _whole(meta["latest"], LOWEST), _whole(meta["closed"], LOWEST)
+    must((monitor._clock.kind is None) == (monitor._latest == LOWEST), "kind of time")
+    must(monitor._latest == LOWEST or monitor._clock.holds(np.array([monitor._latest])), "times")
     must(monitor._closed <= monitor._latest, "times")
 
 
@@ -115,6 +117,7 @@ def _restore_pending(monitor: Snapshots, parts: Parts) -> None:
     must(bool(((waiting.handles >= 0) & (waiting.handles < len(monitor._names))).all()), "pending rows")
     must(n == 0 or monitor._clock.kind is not None, "kind of time")
     must(monitor._clock.holds(waiting.keys) and bool((waiting.keys > monitor._closed).all()), "times")
+    must(bool((waiting.keys <= monitor._latest).all()), "times")
     missing = np.isnan(waiting.values)
     deletes, groups = missing.all(axis=1), waiting.codes >> 2
     if monitor.preference.by:
