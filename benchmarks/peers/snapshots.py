@@ -81,7 +81,7 @@ def options(argv: list[str]) -> argparse.Namespace:
 def measure(one: series.Series, chosen: argparse.Namespace) -> Line:
     """What all methods take for a series, and what makes it hard or easy."""
     found = contest(one, repeats=chosen.repeats, budget=chosen.budget)
-    split = phases(one, repeats=chosen.repeats)
+    split = phases(one, found.played["mbr"].seconds, repeats=chosen.repeats)
     return {
         "updates": round(len(one.updates.slots) / one.updates.snapshots, 1),
         "skyline": round(found.skyline(), 1),
@@ -126,10 +126,11 @@ def cfp(chosen: argparse.Namespace) -> Iterator[Line]:
     one = _walk(cell, chosen.seed)
     count = one.updates.snapshots
     plain = engine("recompute", one)()
-    for patience in CFP[::4] if chosen.quick else CFP:
-        runs = [engine("mbr", one, patience)() for _ in range(chosen.repeats)]
+    several = CFP[::4] if chosen.quick else CFP
+    turns = [[engine("mbr", one, patience)() for patience in several] for _ in range(chosen.repeats)]
+    for patience, *runs in zip(several, *turns, strict=True):
         best = min(runs, key=lambda run: run.seconds)
-        split = phases(one, repeats=chosen.repeats, patience=patience)
+        split = phases(one, best.seconds, repeats=chosen.repeats, patience=patience)
         yield {
             "cfp": patience,
             "mbr, µs": round(1e6 * best.seconds / count, 1),
@@ -169,7 +170,7 @@ def real(part: str, chosen: argparse.Namespace) -> Iterator[Line]:
 
 def jumping(chosen: argparse.Namespace) -> Iterator[Line]:
     """Shares of objects that go anywhere in the cube, and walks of all objects with long steps."""
-    snapshots, objects = (chosen.snapshots // 2, 500) if chosen.quick else (chosen.snapshots // 10, 5_000)
+    snapshots, objects = (chosen.snapshots // 2, 500) if chosen.quick else (chosen.snapshots // 20, 5_000)
     for m in (3,) if chosen.quick else (2, 3, 5, 8):
         for share in (0.05, 1.0) if chosen.quick else (0.01, 0.05, 0.25, 0.5, 1.0):
             one = series.jumps(objects, m, snapshots, chosen.seed, share=share)
@@ -191,7 +192,7 @@ def warm_up() -> None:
     for d in (2, 3):
         one = series.walk(1_200, d, 20, 0, share=0.3)
         contest(one, repeats=1, budget=0.1)
-        phases(one, repeats=1)
+        phases(one, 1.0, repeats=1)
 
 
 def heading(line: Line) -> list[str]:

@@ -78,7 +78,7 @@ def _panel(axis: Any, name: str, lines: list[Line], labels: list[str]) -> None:
     ratios.set_ylabel("recomputing / boxes")
     ratios.set_ylim(bottom=0)
     handles = [*axis.get_legend_handles_labels()[0], *ratios.get_legend_handles_labels()[0]]
-    axis.legend(handles=handles, frameon=False, fontsize=8)
+    axis.legend(handles=handles, frameon=False, fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def main(argv: list[str]) -> int:

@@ -190,8 +190,12 @@ def agrees(series: Series, answer: Integers, which: Integers, found: list[Intege
 # -- phases ------------------------------------------------------------------------------------------------------------
 
 
-def phases(series: Series, *, repeats: int, patience: int = PATIENCE) -> Floats:
-    """Microseconds per snapshot in PRE, SKY and POST. What the three calls cost without any object is taken off."""
+def phases(series: Series, seconds: float, *, repeats: int, patience: int = PATIENCE) -> Floats:
+    """Microseconds per snapshot in PRE, SKY and POST, where the boxes take so many seconds for the series.
+
+    Phases can be timed from outside only, one call each. What the calls cost without any object is taken off, and the
+    three are scaled to the time that the series takes in one call.
+    """
     updates = series.updates
     idle = Updates(updates.slots[:0], updates.rows[:0], updates.gone[:0], np.zeros(1001, np.int64))
     best, calls = np.full(3, np.inf), np.full(3, np.inf)
@@ -200,4 +204,5 @@ def phases(series: Series, *, repeats: int, patience: int = PATIENCE) -> Floats:
             fresh = BoxEngine(series.dimensions, patience=patience, timed=True)
             fresh.run(part)
             np.minimum(least, fresh.seconds / part.snapshots, out=least)
-    return np.asarray(1e6 * np.maximum(0, best - calls))
+    split = np.maximum(0, best - calls)
+    return np.asarray(1e6 * seconds / updates.snapshots * split / max(split.sum(), 1e-12))
