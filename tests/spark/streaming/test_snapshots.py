@@ -48,7 +48,7 @@ def check(run: tuple[Batches, int], restarts: set[int], few: int, **asked: Any) 
     assert tags(simulation, "bad") == sorted(bad + truth.bad)
 
 
-@settings(max_examples=200)
+@settings(max_examples=150)
 @given(
     updates(),
     st.sets(st.integers(0, 8)),
@@ -75,7 +75,7 @@ def test_the_changes_are_those_of_the_definition(
     check(run, restarts, few, op=op, order=order, by=by, lateness=lateness, nulls=nulls, method=method, parts=parts)
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(updates(), st.sets(st.integers(0, 8)), FEW, OPS, SHARES, st.booleans(), st.integers(0, 3))
 def test_frequent_changes_are_those_of_the_definition(
     run: tuple[Batches, int],
@@ -89,7 +89,7 @@ def test_frequent_changes_are_those_of_the_definition(
     check(run, restarts, few, op=op, frequent=share, by=by, lateness=lateness, parts=2 if by else 1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(updates(), st.sets(st.integers(0, 8)), st.booleans())
 def test_net_changes_lead_from_answer_to_answer(run: tuple[Batches, int], restarts: set[int], by: bool) -> None:
     batches, dimensions = run
