@@ -199,9 +199,13 @@ class Snapshots:
 
     def _moment(self, time: Any) -> int:
         """The key of one time."""
-        stamp = self._clock.prepare([time])
+        try:
+            stamp = self._clock.prepare([time])
+        except WindowError:
+            stamp = np.array([np.nan])
         if np.isnat(stamp[0]) if stamp.dtype.kind == "M" else np.isnan(stamp[0]):
-            raise WindowError("is not a time", value=time, remedy="give a number or a timestamp")
+            reason = "there is no time" if time is None else "is not a time"
+            raise WindowError(reason, value=time, remedy="give a number or a timestamp")
         return int(self._clock.keys(stamp)[0])
 
     # -- answers out ---------------------------------------------------------------------------------------------------
