@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import skytide as sk
 from skytide.errors import InputError, PreferenceError
 from skytide.reference.batch import skyline as reference_skyline
-from skytide.tables import group_codes, oriented, restored
+from skytide.tables import group_codes, oriented, partly, restored, with_worst
 
 PRICE = sk.Preference(minimize=["price"], maximize=["mpg"])
 COLUMNS = {"price": [3.0, 1.0, 2.0], "mpg": [30, 20, 20]}
@@ -185,3 +185,44 @@ def test_groups_have_skylines_of_their_own(rows: list[tuple[int, int, str | None
     codes, count = group_codes(table, ("g", "h"))
     assert count == len({row[2:] for row in rows})
     assert sorted(set(codes.tolist())) == list(range(count))
+
+
+MISSING = st.one_of(st.none(), st.just(math.nan))
+NUMBER = st.one_of(st.integers(-3, 3).map(float), st.sampled_from([math.inf, -math.inf, 1.797e308, -1.797e308, 5e-324]))
+
+
+@given(st.lists(st.tuples(MISSING | NUMBER, MISSING | NUMBER), max_size=8))
+def test_partly_keeps_what_is_there_oriented_and_marks_what_is_missing(rows: list[tuple[Any, Any]]) -> None:
+    table = {"a": pa.array([row[0] for row in rows], pa.float64()), "b": [row[1] for row in rows]}
+    found = partly(table, sk.Preference(minimize=["a"], maximize=["b"]))
+    gap = [[value is None or math.isnan(value) for value in row] for row in rows]
+    assert np.isnan(found).tolist() == gap
+    for values, row in zip(found.tolist(), rows, strict=True):
+        for value, given_value, sign in zip(values, row, (1, -1), strict=True):
+            assert math.isnan(value) or value == sign * given_value
+
+
+def test_partly_refuses_what_is_not_numbers_and_copies_nothing_that_it_need_not() -> None:
+    matrix = np.array([[1.0, math.nan], [math.inf, -math.inf]])
+    assert partly(matrix, sk.Preference.columns(2)) is matrix
+    assert partly(matrix[:, ::-1], sk.Preference.columns(2)).tolist()[1] == [-math.inf, math.inf]
+    assert partly({"a": [None, None]}, sk.Preference(maximize=["a"])).shape == (2, 1)
+    with pytest.raises(InputError, match="row 2, column 'a': 'x' is text"):
+        partly({"a": ["1", "x"]}, sk.Preference(minimize=["a"]))
+    with pytest.raises(InputError, match="no such column"):
+        partly({"a": [1.0]}, sk.Preference(minimize=["b"]))
+
+
+@given(st.lists(st.just(math.nan) | NUMBER | st.sampled_from([1.2e300, 1.3e300, -1.3e300]), max_size=12))
+def test_with_worst_orders_as_the_policy_does_and_leaves_its_input(values: list[float]) -> None:
+    given_values = np.array(values).reshape(-1, 1)
+    before = given_values.copy()
+    found = with_worst(given_values)
+    assert np.array_equal(given_values, before, equal_nan=True) and not np.isnan(found).any()
+    assert np.array_equal(found, oriented(given_values, sk.Preference.columns(1), "worst").values)
+    for one, own in zip(values, found[:, 0].tolist(), strict=True):
+        for other, its in zip(values, found[:, 0].tolist(), strict=True):
+            if math.isnan(one) or math.isnan(other):
+                assert (own < its) == (math.isnan(other) and not math.isnan(one))
+            else:
+                assert (own < its) == (one < other)
