@@ -47,9 +47,14 @@ def test_the_python_of_the_guide_runs(spark: SparkSession, tmp_path: Path) -> No
         for place in ("cars.parquet", "best.parquet", "in", "changes", "dead-letters", "current", "checkpoint"):
             block = block.replace(f'"{place}"', repr(str(tmp_path / place)))
         exec(block, names)  # noqa: S102
-        if "query" in names:
-            names["query"].processAllAvailable()
-            names["query"].stop()
+        query = names.pop("query", None)
+        if query is not None:
+            query.processAllAvailable()
+            query.stop()
     assert pq.read_table(tmp_path / "best.parquet").num_rows == 1
     found = [(row["change"], row["id"]) for row in pq.read_table(tmp_path / "changes").to_pylist()]
     assert found == [("+", "x"), ("-", "x")]
+    for name in ("moves", "steady"):
+        told = re.findall(rf"^{name} = .*# (.*)$", GUIDE, re.MULTILINE)
+        rows = names[name].orderBy("time", "change", "id").collect()
+        assert sorted(f"{row.time} {row.change} {row.id}" for row in rows) == sorted(told[0].split(", "))

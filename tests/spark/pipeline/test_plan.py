@@ -78,10 +78,22 @@ CHECKPOINT = 'checkpoint = "checkpoint"'
 @pytest.mark.parametrize(
     ("old", "new", "line", "key", "reason"),
     [
-        ('kind = "skyline"', "", 5, "[query] kind", "the key is missing; use one of: skyline, uncertain, window"),
+        (
+            'kind = "skyline"',
+            "",
+            5,
+            "[query] kind",
+            "the key is missing; use one of: frequent, skyline, snapshots, uncertain, window",
+        ),
         ("kind =", "kin =", 6, "[query] kin", "there is no such key; did you mean kind?"),
         ('"skyline"', '"skylime"', 6, "[query] kind", "'skylime' is not allowed; did you mean skyline?"),
-        ('"skyline"', '"other"', 6, "[query] kind", "'other' is not allowed; use one of: skyline, uncertain, window"),
+        (
+            '"skyline"',
+            '"other"',
+            6,
+            "[query] kind",
+            "'other' is not allowed; use one of: frequent, skyline, snapshots, uncertain, window",
+        ),
         ('"skyline"', "7", 6, "[query] kind", "7 is not text; expected: what is asked"),
         ("min =", "mim =", 7, "[query] mim", "there is no such key of the kind skyline; did you mean min?"),
         ("min =", "duration =", 7, "[query] duration", NO_KEY),
@@ -120,7 +132,7 @@ CHECKPOINT = 'checkpoint = "checkpoint"'
             5,
             "[source] stream",
             "the kind skyline reads a whole table, not a stream; "
-            "set it to false, or as kind use one of: uncertain, window",
+            "set it to false, or as kind use one of: frequent, snapshots, uncertain, window",
         ),
         (
             "[query]",
