@@ -1,0 +1,171 @@
+"""The server of the method Filter: boxes that keep clients quiet as long as the skyline cannot change.
+
+Each client that reports or answers in a timestamp gets a new box at its end. That is all traffic, so that the cost is
+that of Theorem 4.1: up, failures + probes + inserts + deletes; down, failures + 2 probes + inserts.
+
+`kernel.filtering` has the paper's algorithms and says where they differ from print. With each report a client tells its
+recent reach; one that never moved has none, gets a box of no extent, and is never asked: its point is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skytide.kernel.filtering import (
+    BELOW,
+    INSIDE,
+    NOBODY,
+    OPEN,
+    Records,
+    best_dominators,
+    judge,
+    keep_below,
+    set_apart,
+    share_room,
+)
+from skytide.model import Booleans, Floats, Integers
+from skytide.protocols.filtering.messages import Boxes, Message, Order, Reports
+from skytide.protocols.filtering.server import Said, gathered
+
+LOG = 64
+"""So many of the latest probe sources are remembered: the paper's M, which it does not tell."""
+MARGIN = 0.5
+"""A box with nothing in its way goes beyond the recent reach by this share of its width."""
+
+
+class FilterServer:
+    """Keeps the exact skyline of clients that report only when they leave their boxes.
+
+    >>> from skytide.protocols.filtering.messages import Kind
+    >>> server = FilterServer(dimensions=2)
+    >>> points = np.array([[1.0, 4.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> server.begin(0, [Reports(Kind.FAILURE, 0, np.arange(3), points, points - 0.1, points + 0.1)]).tolist()
+    []
+    >>> boxes, = server.settle()
+    >>> server.skyline().tolist(), bool((boxes.high[1] < boxes.low[2]).all())
+    ([0, 1], True)
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions, self._time = dimensions, 0
+        self._log: Floats = np.zeros((0, dimensions))
+        empty = np.zeros((0, dimensions))
+        self._records = Records(empty, empty, empty, empty, empty, np.zeros(0, np.bool_))
+        self._alive: Booleans = np.zeros(0, np.bool_)
+        self._member: Booleans = self._alive
+        self._told: Booleans = self._alive  # in this timestamp
+        self._known: Booleans = self._alive  # told, or a box of no extent
+        self._dominator: Integers = np.zeros(0, np.int64)
+
+    def _reserve(self, room: int) -> None:
+        before = len(self._alive)
+        if room <= before:
+            return
+        more = max(room, 2 * before) - before
+
+        def grown(array: np.ndarray, fill: float = 0) -> np.ndarray:
+            return np.concatenate((array, np.full((more, *array.shape[1:]), fill, array.dtype)))
+
+        self._records = Records(*map(grown, self._records))
+        self._alive, self._member = grown(self._alive), grown(self._member)
+        self._told, self._known = grown(self._told), grown(self._known)
+        self._dominator = grown(self._dominator, NOBODY)
+
+    # -- a timestamp ---------------------------------------------------------------------------------------------------
+
+    def begin(self, time: int, said: Sequence[Message]) -> Integers:
+        """Take the reports of a timestamp, from new clients too, and the clients that go; whom to ask."""
+        self._time, told = time, gathered(said, self._dimensions)
+        self._reserve(max(int(told.clients.max(initial=NOBODY)), int(told.gone.max(initial=NOBODY))) + 1)
+        self._told[:] = False
+        self._alive[told.gone] = self._member[told.gone] = False
+        self._dominator[told.gone] = NOBODY
+        self._alive[told.clients] = True
+        self._tell(told)
+        loose = self._loosened(np.concatenate((told.clients, told.gone)))
+        candidates = np.concatenate((np.flatnonzero(self._member), loose))
+        # The boxes of the old skyline are apart; those of who reported are not boxes any more.
+        self._settled = self._member[candidates] & ~self._told[candidates]
+        self._candidates = candidates
+        self._verdicts = np.full(len(candidates), OPEN, np.int8)
+        self._witness = np.full(len(candidates), NOBODY, np.int64)
+        return self._judged()
+
+    def answered(self, answers: Reports) -> Integers:
+        """Take the answers to all questions; whom to ask next."""
+        self._log = np.concatenate((self._log, answers.points))[-LOG:]
+        self._tell(answers)
+        # An answer lies in its box, so what hung on the box hangs on the point: nobody is loosened.
+        return self._judged()
+
+    def settle(self) -> list[Order]:
+        """After the last question: settle the skyline, and make boxes for everybody who told his point."""
+        self._member[self._candidates] = self._verdicts == INSIDE
+        self._dominator[self._candidates] = np.where(self._verdicts == BELOW, self._witness, NOBODY)
+        clients = np.flatnonzero(self._told)
+        self._construct(clients)
+        low, high = self._records.low[clients], self._records.high[clients]
+        self._known[clients] = (low == high).all(axis=1)
+        return [Boxes(self._time, clients, low, high)] if len(clients) else []
+
+    def skyline(self) -> Integers:
+        """The clients in the skyline, in order. O(clients)."""
+        return np.flatnonzero(self._member)
+
+    # -- details -------------------------------------------------------------------------------------------------------
+
+    def _tell(self, told: Said | Reports) -> None:
+        clients, records = told.clients, self._records
+        records.points[clients] = records.low[clients] = records.high[clients] = told.points
+        records.floor[clients], records.roof[clients] = told.floor, told.roof
+        self._told[clients] = self._known[clients] = True
+
+    def _loosened(self, changed: Integers) -> Integers:
+        """The clients outside the skyline that hang on nothing, after those that changed; new ones are among them."""
+        touched = np.zeros(len(self._alive), np.bool_)
+        touched[changed] = True
+        hanging = np.flatnonzero(self._dominator >= 0)
+        concerned = hanging[touched[hanging] | touched[self._dominator[hanging]]]
+        holders = self._dominator[concerned]
+        corners, lows = self._records.high[holders], self._records.low[concerned]
+        held = self._alive[holders] & (corners <= lows).all(axis=1) & (corners < lows).any(axis=1)
+        self._dominator[concerned[~held]] = NOBODY
+        return np.flatnonzero(self._alive & ~self._member & (self._dominator < 0))
+
+    def _judged(self) -> Integers:
+        records, asked = self._records, np.zeros(len(self._alive), np.bool_)
+        judge(
+            records.low,
+            records.high,
+            self._known,
+            self._settled,
+            self._candidates,
+            self._verdicts,
+            self._witness,
+            asked,
+        )
+        return np.flatnonzero(asked)
+
+    def _construct(self, clients: Integers) -> None:
+        """FilterConstruction: from the widest boxes that make sense to robust ones."""
+        _, low, high, floor, roof, fresh = self._records
+        moving = clients[(roof[clients] > floor[clients]).any(axis=1)]
+        fresh[:] = False
+        fresh[moving] = True
+        with np.errstate(invalid="ignore", over="ignore"):
+            more = (roof[moving] - floor[moving]) * MARGIN
+            low[moving] = np.where(np.isfinite(more), floor[moving] - more, -np.inf)
+            high[moving] = np.where(np.isfinite(more), roof[moving] + more, np.inf)
+        members = self.skyline()
+        below = clients[~self._member[clients]]
+        chosen = np.empty(len(below), np.int64)
+        best_dominators(self._records, members, below, chosen)
+        self._dominator[below] = chosen
+        keep_below(self._records, self._dominator, np.flatnonzero((self._dominator >= 0) & ~fresh))
+        set_apart(self._records, members, self._log)
+        below = below[fresh[below]]
+        below = below[np.argsort(self._dominator[below], kind="stable")]
+        holders, starts = np.unique(self._dominator[below], return_index=True)
+        share_room(self._records, holders, np.append(starts, len(below)), below)
