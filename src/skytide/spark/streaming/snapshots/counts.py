@@ -26,15 +26,16 @@ class Counts:
         """
         order = np.lexsort((keys, codes))
         keys, codes = keys[order], codes[order]
+        own = np.argsort(home[turns.numbers], kind="stable")
+        turns = Turns(*(column[own] for column in turns))
         whose = home[turns.numbers]
-        mine = np.argsort(whose, kind="stable")
         starts = np.flatnonzero(np.insert(codes[1:] != codes[:-1], 0, True))[: len(codes)]
         parts = [Turns(keys[:0], keys[:0], keys[:0])]
         for start, stop in itertools.pairwise([*starts.tolist(), len(codes)]):
             code = int(codes[start])
-            first, last = np.searchsorted(whose[mine], [code, code + 1])
-            own = Turns(*(column[mine[first:last]] for column in turns))
-            parts.append(self._run_group(code, np.unique(keys[start:stop]), own))
+            first, last = np.searchsorted(whose, [code, code + 1])
+            mine = Turns(*(column[first:last] for column in turns))
+            parts.append(self._run_group(code, np.unique(keys[start:stop]), mine))
         return Turns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def _run_group(self, code: int, snapshots: Integers, turns: Turns) -> Turns:
