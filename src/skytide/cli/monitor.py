@@ -1,0 +1,101 @@
+"""`skytide monitor`: the filtering protocol in simulation, one client for each id of DATA."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
+from skytide.cli._stream import Run, check_outputs, letters_option
+
+if TYPE_CHECKING:
+    from skytide.model import MissingPolicy
+
+METHODS = ("naive", "filter", "sampling")
+
+
+@click.command("monitor", short_help="The changes of the skyline of clients that say little, and what they say.")
+@data_argument
+@preference_options
+@click.option("--id", "id_column", metavar="COL", required=True, help="The column that names clients.")
+@click.option("--time", "time_column", metavar="COL", required=True, help="Each distinct time is a timestamp.")
+@click.option("--method", type=click.Choice(METHODS), required=True, help="Who tells what, and when.")
+@click.option("--theta", metavar="THETA", help="Instead: who is in the skyline in at least this share of timestamps.")
+@click.option("--over", type=click.IntRange(min=1), metavar="S", help="The share is of the last S timestamps.")
+@click.option("--epsilon", type=float, default=0.2, show_default=True, help="Sampling: how far theta may be missed.")
+@click.option("--delta", type=float, default=0.1, show_default=True, help="Sampling: how often it may be.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True, help="Of the sampled timestamps."
+)
+@click.option("--cost", metavar="FILE", help="Also write what was sent: a .json file.")
+@nulls_option
+@letters_option
+@output_option
+def command(
+    data: str,
+    minimize: tuple[str, ...],
+    maximize: tuple[str, ...],
+    by: tuple[str, ...],
+    id_column: str,
+    time_column: str,
+    method: str,
+    theta: str | None,
+    over: int | None,
+    epsilon: float,
+    delta: float,
+    seed: int,
+    cost: str | None,
+    nulls: MissingPolicy,
+    dead_letters: str | None,
+    output: str | None,
+) -> None:
+    """The changes of the skyline of clients that say as little as the method allows: time, change (+ or -), id.
+
+    Each id is a client, each row its new point; a row whose preference columns are all empty takes it away. Rows are
+    expected in the order of their times. `naive` tells every move, `filter` only what can change the skyline; both are
+    exact. `sampling` looks at some timestamps only. With --theta 0.8 --over 1000 the changes are those of who was in at
+    least 80 % of the last 1000 skylines. --cost writes messages and bytes, up and down, without those of the first
+    timestamp, which are given apart.
+
+    \b
+      skytide monitor sensors.parquet --max heat --max dust --id sensor --time minute --method filter --cost cost.json
+    """
+    from skytide.runtime.monitored import Monitored
+    from skytide.streams.files import open_data
+
+    preference = preference_of(minimize, maximize, by)
+    if (theta is None) != (over is None):
+        raise click.UsageError("--theta and --over go together")
+    check_outputs(output, dead_letters)
+    _check_cost(cost, output, dead_letters)
+    pairs: list[tuple[Any, int]] = [(1, 1) if theta is None or over is None else (theta, over)]
+    options: dict[str, Any] = {"pairs": pairs, "epsilon": epsilon, "delta": delta, "seed": seed}
+    monitor = Monitored(preference, method, nulls=nulls, quality=cost is not None, **options)
+    texts = [name for name in (id_column, *by) if name not in (*preference.names, time_column)]
+    with open_data(data, typed=True, text=texts) as source:
+        _Run("monitor", monitor, source, id_column, time_column).to(output, dead_letters, None)
+    if cost is not None:
+        Path(cost).write_text(json.dumps(monitor.cost(), indent=2) + "\n")
+
+
+def _check_cost(cost: str | None, *others: str | None) -> None:
+    """A usage error where the cost could not be written, or would go to a file of another option."""
+    if cost is None:
+        return
+    path = Path(cost)
+    if path.suffix != ".json":
+        raise click.UsageError(f"--cost {cost}: the ledger is written as JSON; name a .json file")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise click.UsageError(f"--cost {cost}: there is no such folder, or it is one")
+    if any(other is not None and Path(other).resolve() == path.resolve() for other in others):
+        raise click.UsageError("--cost names the same file as another option")
+
+
+class _Run(Run):
+    """A pass over moves of clients."""
+
+    def _reason(self, late: bool) -> str:
+        return "its timestamp is over; sort DATA" if late else "some values are missing, but not all"

@@ -1,0 +1,50 @@
+"""The methods by name: a server, and what makes answers of its skylines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from skytide.errors import OptionError
+from skytide.monitors.frequent.pairs import Theta, pairs_of
+from skytide.protocols.filtering.answers import SNAPSHOT, Answers, ExactAnswers, SampledAnswers
+from skytide.protocols.filtering.filter import FilterServer
+from skytide.protocols.filtering.schedule import Schedule, sampling_rate
+from skytide.protocols.filtering.server import NaiveServer, SamplingServer, Server
+
+EXACT = ("naive", "filter")
+SAMPLED = ("sampling",)
+METHODS = (*EXACT, *SAMPLED)
+
+
+class Method(NamedTuple):
+    """A server with its answers."""
+
+    server: Server
+    answers: Answers
+    exact: bool
+
+
+def method_of(
+    name: str,
+    dimensions: int,
+    *,
+    pairs: Sequence[tuple[Theta, int]] = SNAPSHOT,
+    epsilon: float = 0.2,
+    delta: float = 0.1,
+    seed: int = 1,
+) -> Method:
+    """The method of a name, for queries that are pairs of theta and `over`.
+
+    `epsilon` and `delta` say how good the answers of sampling methods must be: any record that is reported was in at
+    least (theta - epsilon) * over skylines with probability 1 - 2 delta. `seed` is that of the sampled timestamps.
+    """
+    if name not in METHODS:
+        raise OptionError("is not a method", value=name, remedy="choose one of " + ", ".join(METHODS))
+    if name in EXACT:
+        server = FilterServer(dimensions) if name == "filter" else NaiveServer(dimensions)
+        return Method(server, ExactAnswers(pairs), exact=True)
+    if not 0 <= seed < 2**64:
+        raise OptionError("is not a seed", value=seed, remedy="give a whole number from 0 to 2^64 - 1")
+    schedule = Schedule(seed, sampling_rate(pairs_of(None, None, pairs), epsilon, delta))
+    return Method(SamplingServer(dimensions, schedule), SampledAnswers(pairs), exact=False)

@@ -1,0 +1,1 @@
+"""What moves the messages of the protocols: simulation."""

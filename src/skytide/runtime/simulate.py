@@ -1,0 +1,221 @@
+"""The filtering protocol in one process: a server, its clients, and a ledger of what they say.
+
+Every message goes through its encoding, so that its bytes are counted and not guessed. A timestamp is over when nobody
+has anything to say, as in the paper: messages take no time. The first timestamp is the initialisation, counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skytide.errors import InputError
+from skytide.kernel.batch import skyline_mask
+from skytide.model import Booleans, Changes, Floats, Integers, Ledger
+from skytide.monitors.frequent.changes import PairChange, PairChanges
+from skytide.monitors.frequent.pairs import Theta, pairs_of
+from skytide.protocols.filtering.answers import SNAPSHOT, ExactAnswers
+from skytide.protocols.filtering.client import ClientBlock
+from skytide.protocols.filtering.messages import (
+    Boxes,
+    Kind,
+    Message,
+    Questions,
+    Releases,
+    Reports,
+    Schedules,
+    decode,
+    encode,
+    size_of,
+)
+from skytide.protocols.filtering.methods import method_of
+
+NONE: Integers = np.zeros(0, np.int64)
+
+
+class Tally:
+    """How many messages of each kind went to or came from each client, and how many bytes that is."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self._counts: dict[tuple[bool, Kind], Integers] = {}
+
+    def record(self, kind: Kind, clients: Integers, *, initial: bool) -> None:
+        """Count one message for each client, of whom each is named once. O(clients)."""
+        counts = self._counts.get((initial, kind), NONE)
+        room = int(clients.max(initial=-1)) + 1
+        if room > len(counts):
+            counts = np.concatenate((counts, np.zeros(max(room, 2 * len(counts)) - len(counts), np.int64)))
+        counts[clients] += 1
+        self._counts[initial, kind] = counts
+
+    def messages(self, *kinds: Kind, initial: bool = False) -> int:
+        """How many messages of these kinds. O(clients)."""
+        return sum(int(self._counts.get((initial, kind), NONE).sum()) for kind in kinds)
+
+    def ledger(self, names: Sequence[Any] | None = None) -> Ledger:
+        """The same as a ledger; what clients send is received by the server. O(clients kinds).
+
+        `names` are the clients' names; without them they are called by their numbers.
+        """
+        ledger = Ledger()
+        for (initial, kind), counts in self._counts.items():
+            size, word = size_of(kind, self._dimensions), kind.name.lower()
+            if kind.up:
+                told = int(counts.sum())
+                ledger.entries[initial, "up", word, "server"] = [told, told * size]
+                continue
+            for client in np.flatnonzero(counts).tolist():
+                told, name = int(counts[client]), str(client if names is None else names[client])
+                ledger.entries[initial, "down", word, name] = [told, told * size]
+        return ledger
+
+
+class Quality:
+    """Recall and precision of answers, averaged over queries and the timestamps from the `over`-th on; 0/0 is 1."""
+
+    def __init__(self, pairs: Sequence[tuple[Theta, int]]) -> None:
+        self._pairs = pairs_of(None, None, pairs)
+        self._truth: dict[tuple[float, int], set[int]] = {}
+        self._given: dict[tuple[float, int], set[int]] = {}
+        self._exact = ExactAnswers(pairs)
+        self._recall, self._precision = list[float](), list[float]()
+
+    def observe(self, skyline: Integers, given: Changes | PairChanges, time: int) -> None:
+        """Take the true skyline of a timestamp and the changes that were given for it. O(answers)."""
+        self._follow(self._truth, self._exact.observe(skyline, time))
+        self._follow(self._given, given)
+        for pair in self._pairs:
+            if time + 1 >= pair.over:
+                true, said = (kept.get((float(pair.theta), pair.window), set()) for kept in (self._truth, self._given))
+                both = len(true & said)
+                self._recall.append(both / len(true) if true else 1.0)
+                self._precision.append(both / len(said) if said else 1.0)
+
+    def _follow(self, kept: dict[tuple[float, int], set[int]], changes: Changes | PairChanges) -> None:
+        only = (float(self._pairs[0].theta), self._pairs[0].window)
+        for change in changes:
+            key = (change.theta, change.over) if isinstance(change, PairChange) else only
+            kept.setdefault(key, set()).symmetric_difference_update({change.id})
+
+    @property
+    def recall(self) -> float | None:
+        """The mean share of the true answer that was given; None before there is any."""
+        return float(np.mean(self._recall)) if self._recall else None
+
+    @property
+    def precision(self) -> float | None:
+        """The mean share of what was given that is true; None before there is any."""
+        return float(np.mean(self._precision)) if self._precision else None
+
+
+class Simulation:
+    """Runs a method over a series of timestamps; clients are numbers from 0, timestamps are counted from 0.
+
+    `quality` also computes every true skyline, for recall and precision. Options are those of `method_of`.
+
+    >>> simulation = Simulation(2, "filter")
+    >>> points = np.array([[1.0, 4.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> for moved in (points, points[:0], points + [[0.0], [2.0], [0.0]]):
+    ...     for change in simulation.step(np.arange(len(moved)), moved):
+    ...         print(*change)
+    0 + 0
+    0 + 1
+    2 - 1
+    2 + 2
+    >>> cost = simulation.cost()
+    >>> cost["uplink"], cost["downlink"], cost["failures"], cost["probes"]
+    (1, 1, 1, 0)
+    """
+
+    def __init__(
+        self,
+        dimensions: int,
+        method: str = "filter",
+        *,
+        pairs: Sequence[tuple[Theta, int]] = SNAPSHOT,
+        epsilon: float = 0.2,
+        delta: float = 0.1,
+        seed: int = 1,
+        quality: bool = False,
+    ) -> None:
+        self._dimensions = dimensions
+        made = method_of(method, dimensions, pairs=pairs, epsilon=epsilon, delta=delta, seed=seed)
+        self._server, self._answers, self.exact = made
+        self._block = ClientBlock(dimensions)
+        self._quality = Quality(pairs) if quality and not self.exact else None
+        self._points: Floats = np.zeros((0, dimensions))
+        self._alive: Booleans = np.zeros(0, np.bool_)
+        self.tally = Tally(dimensions)
+        self.timestamps = 0
+
+    def step(self, clients: Integers, points: Floats, gone: Integers = NONE) -> Changes | PairChanges:
+        """Let a timestamp come: new points of some clients, each once, and some clients that go; what changes.
+
+        A client that goes and has a new point has gone and come back.
+        """
+        points = np.ascontiguousarray(points, np.float64).reshape(-1, self._dimensions)
+        if len(points) != len(clients) or len(np.unique(clients)) != len(clients) or np.isnan(points).any():
+            raise InputError("a timestamp is not usable", remedy="give each client one point of numbers")
+        time = self.timestamps
+        self.timestamps += 1
+        said = [self._carried(block) for block in self._block.observe(time, clients, points, gone)]
+        whom = self._server.begin(time, said)
+        while len(whom):
+            asked = self._carried(Questions(time, whom))
+            assert isinstance(asked, Questions)
+            answers = self._carried(self._block.answer(asked))
+            assert isinstance(answers, Reports)
+            whom = self._server.answered(answers)
+        for order in map(self._carried, self._server.settle()):
+            assert isinstance(order, Boxes | Schedules | Releases)
+            self._block.obey(order)
+        changes = self._answers.observe(self._server.skyline(), time)
+        if self._quality is not None:
+            self._quality.observe(self._truth(clients, points, gone), changes, time)
+        return changes
+
+    def _carried(self, message: Message) -> Message:
+        """The message as it arrives, counted."""
+        self.tally.record(message.kind, message.clients, initial=message.time == 0)
+        return decode(encode(message, self._dimensions))
+
+    def _truth(self, clients: Integers, points: Floats, gone: Integers) -> Integers:
+        room = max(int(clients.max(initial=-1)), int(gone.max(initial=-1))) + 1 - len(self._alive)
+        if room > 0:
+            self._points = np.concatenate((self._points, np.zeros((room, self._dimensions))))
+            self._alive = np.concatenate((self._alive, np.zeros(room, np.bool_)))
+        self._alive[gone] = False
+        self._alive[clients], self._points[clients] = True, points
+        living = np.flatnonzero(self._alive)
+        return living[skyline_mask(self._points[living])] if len(living) else NONE
+
+    def cost(self) -> dict[str, Any]:
+        """What was sent after the initialisation, what was sent in it, and how good the answers were.
+
+        With Theorem 4.1, for `filter`: uplink = failures + probes + inserts + deletes, downlink = failures + 2 probes +
+        inserts. Recall and precision of an exact method are 1; of another, None unless `quality` was asked for.
+        """
+        ledger, tally = self.tally.ledger(), self.tally
+
+        def totals(initial: bool) -> dict[str, int]:
+            up, down = ledger.messages("up", initial=initial), ledger.messages("down", initial=initial)
+            sizes = {way: ledger.bytes(way, initial=initial) for way in ("up", "down")}
+            found = {"uplink": up, "downlink": down, "messages": up + down}
+            return {**found, "bytes_up": sizes["up"], "bytes_down": sizes["down"]}
+
+        quality = self._quality
+        return {
+            **totals(False),
+            "failures": tally.messages(Kind.FAILURE),
+            "probes": tally.messages(Kind.ANSWER),
+            "inserts": tally.messages(Kind.INSERT),
+            "deletes": tally.messages(Kind.DELETE),
+            "recall": 1.0 if self.exact else quality and quality.recall,
+            "precision": 1.0 if self.exact else quality and quality.precision,
+            "timestamps": self.timestamps,
+            "kinds": ledger.by_kind(),
+            "initial": totals(True),
+        }
