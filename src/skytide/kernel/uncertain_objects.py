@@ -18,6 +18,7 @@ from numba import njit
 
 from skytide.kernel.dominance import dominates, dominates_at, weakly_dominates
 from skytide.kernel.rtree_lanes import lean, part
+from skytide.kernel.uncertain_state import with_room
 from skytide.model import Floats, Integers
 
 P, NEWER, OLDER = 0, 1, 2
@@ -37,8 +38,8 @@ NEVER = np.iinfo(np.int64).max
 class Store(NamedTuple):
     """Objects in order of arrival, instances of one object side by side.
 
-    `values` (n, d), `chances` (3, n) and `until` (n) are of instances; `lives` (8, m), `boxes` (2, m, d) and `sums`
-    (m), the probability to be anywhere, of objects; `meta` of all.
+    `values` (n, d), `chances` (3, n) and `until` (n) are of instances; `lives` (8, m), `boxes` (2, m, d) and `nowhere`
+    (m), the probability to be at none of the instances that are kept, of objects; `meta` of all.
     """
 
     values: Floats
@@ -46,7 +47,7 @@ class Store(NamedTuple):
     until: Integers
     lives: Integers
     boxes: Floats
-    sums: Floats
+    nowhere: Floats
     meta: Integers
 
 
@@ -150,10 +151,7 @@ def _tell(store: Store, at: int, bars: Floats, moves: Integers) -> Integers:
         sign = 1 if level > before else -1
         for reached in range(min(level, before), max(level, before)):
             count = meta[MOVES]
-            if count == moves.shape[1]:
-                larger = np.empty((4, 2 * count), np.int64)
-                larger[:, :count] = moves
-                moves = larger
+            moves = with_room(moves, count + 1)
             moves[0, count], moves[1, count], moves[2, count] = at, sign, lives[HANDLE, one]
             moves[3, count] = bars.shape[0] - 1 - reached
             meta[MOVES] += 1
@@ -180,7 +178,7 @@ def _compact(store: Store) -> None:
             lives[START, objects], lives[STOP, objects] = start, instances
             _copy_line(store.boxes[LOW], one, objects)
             _copy_line(store.boxes[HIGH], one, objects)
-            store.sums[objects] = store.sums[one]
+            store.nowhere[objects] = store.nowhere[one]
             objects += 1
     meta[FIRST], meta[OBJECTS], meta[INSTANCES] = 0, objects, instances
 
@@ -212,7 +210,8 @@ def _insert(store: Store, fresh: int, bar: float, least: float) -> None:
     meta[INSTANCES] += size
     meta[LIVE] += size
     _measure(store, one)
-    lives[LEVEL, one], lives[POSSIBLE, one], lives[TOUCHED, one] = 0, store.sums[one] >= bar, 1
+    lives[LEVEL, one], lives[POSSIBLE, one], lives[TOUCHED, one] = 0, 1, 1
+    lives[POSSIBLE, one] = _probability(store, one) >= bar
     for other in range(meta[FIRST], one):
         meta[TESTS] += 1
         if weakly_dominates(store.boxes[LOW, one], store.boxes[HIGH, other]):
@@ -225,17 +224,18 @@ def _insert(store: Store, fresh: int, bar: float, least: float) -> None:
 
 @part
 def _measure(store: Store, one: int) -> None:
-    """The box around an object's instances, and the probability to be at one of them."""
+    """The box around an object's instances, and the probability to be at none of them."""
     low, high = store.boxes[LOW, one], store.boxes[HIGH, one]
     for k in range(low.shape[0]):
         low[k], high[k] = np.inf, -np.inf
-    store.sums[one] = 0.0
+    left, rest = 1.0, 0.0
     for u in range(store.lives[START, one], store.lives[STOP, one]):
         if store.until[u] != GONE:
-            store.sums[one] += store.chances[P, u]
+            left, rest = _less(left, rest, store.chances[P, u])
             for k in range(low.shape[0]):
                 low[k] = min(low[k], store.values[u, k])
                 high[k] = max(high[k], store.values[u, k])
+    store.nowhere[one] = max(0.0, left + rest)
 
 
 @part
@@ -249,10 +249,10 @@ def _weigh_newer(store: Store, other: int, one: int, bar: float, least: float) -
     for v in range(lives[START, other], lives[STOP, other]):
         if store.until[v] == GONE:
             continue
-        here = store.sums[one] if all_of_it else _at_dominating(store, one, v)
-        if here > 0:
+        elsewhere = store.nowhere[one] if all_of_it else _not_dominating(store, one, v)
+        if elsewhere < 1:
             hit = True
-            chances[NEWER, v] *= max(0.0, 1.0 - here)
+            chances[NEWER, v] *= elsewhere
             if chances[NEWER, v] < least:
                 store.until[v] = GONE
                 meta[LIVE] -= 1
@@ -280,19 +280,27 @@ def _weigh_older(store: Store, one: int, u: int, least: float) -> None:
             continue
         meta[TESTS] += 1
         all_of_it = dominates(store.boxes[HIGH, other], point)
-        here = store.sums[other] if all_of_it else _at_dominating(store, other, u)
-        if here > 0:
-            chances[OLDER, u] *= max(0.0, 1.0 - here)
+        elsewhere = store.nowhere[other] if all_of_it else _not_dominating(store, other, u)
+        if elsewhere < 1:
+            chances[OLDER, u] *= elsewhere
             store.until[u] = min(store.until[u], store.lives[EXPIRY, other])
 
 
 @part
-def _at_dominating(store: Store, one: int, v: int) -> float:
-    """The probability that an object is at an instance that dominates another object's."""
-    here = 0.0
+def _not_dominating(store: Store, one: int, v: int) -> float:
+    """The probability that an object is at no instance that dominates another object's."""
+    left, rest = 1.0, 0.0
     for u in range(store.lives[START, one], store.lives[STOP, one]):
         if store.until[u] != GONE:
             store.meta[TESTS] += 1
             if dominates_at(store.values, u, store.values, v):
-                here += store.chances[P, u]
-    return here
+                left, rest = _less(left, rest, store.chances[P, u])
+    return max(0.0, left + rest)
+
+
+@part
+def _less(left: float, rest: float, p: float) -> tuple[float, float]:
+    """A number less p, as the sum of two floats (Knuth), so that what is left of an object's certainty is exact."""
+    total = left - p
+    taken = total - left
+    return total, rest + ((left - (total - taken)) - (p + taken))

@@ -221,7 +221,9 @@ def with_room(out: Integers, needed: int) -> Integers:
     if needed <= out.shape[1]:
         return out
     larger = np.empty((4, max(needed, 2 * out.shape[1])), np.int64)
-    larger[:, : out.shape[1]] = out
+    for k in range(4):
+        for i in range(out.shape[1]):  # one by one: to assign a slice compiles the text of its error, for seconds
+            larger[k, i] = out[k, i]
     return larger
 
 

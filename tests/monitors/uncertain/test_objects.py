@@ -203,6 +203,23 @@ def test_instances_that_are_all_but_surely_dominated_are_forgotten() -> None:
     assert 60 <= len(engine.retained()) <= 63
 
 
+@pytest.mark.parametrize("newer", [False, True])
+@pytest.mark.parametrize("places", [3, 10, 100])
+@pytest.mark.parametrize("missing", [1e-6, 1e-10, 1e-13])
+def test_what_an_all_but_certain_object_leaves_is_not_lost_in_rounding(
+    places: int, missing: float, newer: bool
+) -> None:
+    likely = [Instance((k / places,), (1 - missing) / places) for k in range(places)]
+    objects: list[Object] = [likely, [Instance((5.0,), 1.0)], [Instance((0.5,), 0.25), Instance((-1.0,), 0.5)]]
+    order = [1, 2, 0] if newer else [0, 1, 2]
+    window = sk.UncertainWindow(sk.Preference.columns(1), count=5, thresholds=1e-15)
+    for k in order:
+        rows, chances = zip(*objects[k], strict=True)
+        window.extend(np.array(rows), probabilities=list(chances), objects=[k] * len(rows))
+    truth = {k: probability_by_worlds([objects[k] for k in order], place) for place, k in enumerate(order)}
+    assert dict(window.query()) == pytest.approx({k: float(chance) for k, chance in truth.items()}, rel=1e-12, abs=0)
+
+
 # -- what objects are --------------------------------------------------------------------------------------------------
 
 

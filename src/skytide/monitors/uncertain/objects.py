@@ -137,7 +137,7 @@ def _copy(source: kernel.Store, target: kernel.Store, objects: int, instances: i
     target.until[:instances] = source.until[:instances]
     target.lives[:, :objects] = source.lives[:, :objects]
     target.boxes[:, :objects] = source.boxes[:, :objects]
-    target.sums[:objects] = source.sums[:objects]
+    target.nowhere[:objects] = source.nowhere[:objects]
     target.meta[:] = source.meta
 
 
