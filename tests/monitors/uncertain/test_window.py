@@ -1,5 +1,6 @@
 """UncertainWindow against the reference: the same changes and probabilities after every call, whatever the method."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -214,11 +215,9 @@ def test_an_id_that_comes_again_as_its_row_expires_gives_no_change_where_it_stay
 
 # -- probabilities -----------------------------------------------------------------------------------------------------
 
-ONE = sk.Preference.columns(1)
 
-
-def window_of(**options: Any) -> sk.UncertainWindow:
-    return sk.UncertainWindow(ONE, **({"count": 5, "thresholds": 0.5} | options))
+def window_of(dimensions: int = 1, **options: Any) -> sk.UncertainWindow:
+    return sk.UncertainWindow(sk.Preference.columns(dimensions), **({"count": 5, "thresholds": 0.5} | options))
 
 
 def test_a_row_of_probability_0_takes_its_place_and_is_in_no_answer() -> None:
@@ -297,6 +296,23 @@ def test_the_answer_carries_values_as_they_came_in() -> None:
     assert window.skyline(0.5).ids.tolist() == ["q"]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_query_before_an_instant_is_closed_takes_no_candidate_again(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.random.default_rng(3).random((60, 2))
+    window, other = (window_of(2, count=None, duration=40, thresholds=0.1, method=method) for _ in range(2))
+    for at, row in enumerate(rows):
+        other.insert(row, time=at, probability=0.4)
+    other.advance(59)
+    with monkeypatch.context() as patch:
+        patch.setattr("skytide.monitors.uncertain.compiled.CompiledEngine.load", None)
+        for at, row in enumerate(rows):
+            window.insert(row, time=at, probability=0.4)
+            assert len(window.query())
+    assert list(window.query()) == list(other.query()) and window.stats()["pending"] == 1
+
+
 def test_a_probability_is_known_of_members_alone() -> None:
     window = window_of(thresholds=[0.3, 0.6])
     window.extend(np.array([[1.0], [2.0], [3.0]]), probabilities=[0.5, 0.8, 0.2])
@@ -331,6 +347,12 @@ def test_silent_groups_emit_their_expiries_and_are_forgotten() -> None:
 def test_thresholds_that_are_none_are_refused_in_our_words(thresholds: Any) -> None:
     with pytest.raises(OptionError, match="thresholds"):
         window_of(thresholds=thresholds)
+
+
+@pytest.mark.parametrize("half", [0.5, np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
+def test_a_threshold_is_any_real_number(half: Any) -> None:
+    assert window_of(thresholds=half).thresholds == window_of(thresholds=[half]).thresholds == (0.5,)
+    assert len(window_of(thresholds=0.1).query(half)) == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -78,9 +79,8 @@ class Answers:
         return self._known
 
     def _copy(self, flow: TimeFlow, code: int, waiting: Arrivals | None, at: int) -> UncertainEngine:
-        engine = self._make()
-        if code in flow.engines:
-            engine.load(unpacked(flow.engines[code].retained()), flow.closed)
+        """The group's engine after the rows that wait; as arrays are copied, not rows taken again, O(candidates)."""
+        engine = deepcopy(_innermost(flow.engines[code])) if code in flow.engines else self._make()
         none = np.zeros(0, np.int64)
         rows = Rows(np.zeros((0, flow.dimensions)), none, none, none)
         if waiting is not None:

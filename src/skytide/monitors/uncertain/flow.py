@@ -104,19 +104,22 @@ class TopEngine:
 
     def run(self, rows: UncertainRows, until: int) -> ThresholdMoves:
         """As `UncertainEngine.run`; instant by instant, because any change of a probability may change the order."""
-        parts, start = [], 0
+        parts: list[ThresholdMoves] = []
+        start = 0
         while True:
             arrival = int(rows.arrivals[start]) if start < len(rows) else until
             at = min(arrival, max(self.inner.next_event(), self._now + 1), until)
             stop = start + int(np.searchsorted(rows.arrivals[start:], at, side="right"))
             self.inner.run(rows.pick(slice(start, stop)), at)
-            parts.append(self._differences(at))
+            members = np.sort(self.answer(self._least)[0])
+            if not np.array_equal(members, self._members):
+                parts.append(self._differences(members, at))
             start, self._now = stop, at
             if at == until:
                 return ThresholdMoves.joined(parts)
 
-    def _differences(self, at: int) -> ThresholdMoves:
-        before, self._members = self._members, np.sort(self.answer(self._least)[0])
+    def _differences(self, members: Integers, at: int) -> ThresholdMoves:
+        before, self._members = self._members, members
         gone = np.setdiff1d(before, self._members)
         come = np.setdiff1d(self._members, before)
         signs = np.concatenate((np.full(len(gone), -1), np.full(len(come), 1)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -179,9 +180,10 @@ class UncertainWindow(MovingWindow):
 
         Of others it is not known: what is kept of the window suffices to know that it is below the threshold.
         """
-        for one, chance in self.query():
+        found = self._answers.members(self.thresholds[-1])
+        for one, chance in zip(self._handles.ids(found.handles).tolist(), found.chances.tolist(), strict=True):
             if one == id:
-                return chance
+                return float(chance)
         raise IdError(
             f"is not the id of a row in the answer at the threshold {self.thresholds[-1]}",
             value=id,
@@ -203,7 +205,7 @@ class UncertainWindow(MovingWindow):
         least = self.thresholds[-1]
         if q is None:
             return least
-        if isinstance(q, bool) or not isinstance(q, int | float) or not least * (1 - TOLERANCE) <= q <= 1:
+        if isinstance(q, bool) or not isinstance(q, Real) or not least * (1 - TOLERANCE) <= q <= 1:
             raise OptionError(
                 "is not a probability that can be asked for",
                 value=q,
@@ -313,7 +315,7 @@ class UncertainWindow(MovingWindow):
 def thresholds_of(given: float | Sequence[float]) -> tuple[float, ...]:
     """The thresholds, each once, in falling order."""
     try:
-        listed: list[Any] = [given] if isinstance(given, int | float) else list(given)
+        listed: list[Any] = [given] if isinstance(given, Real | float) else list(given)
         levels = [float(one) for one in listed if not isinstance(one, bool | str)]
     except (TypeError, ValueError):
         levels = []
