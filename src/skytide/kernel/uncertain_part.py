@@ -1,10 +1,6 @@
-"""Which uncertain rows of a part can matter: a plain scan of the part in the order of time.
+"""The plain scan of a part of uncertain rows for those that can matter; `monitors.uncertain.part` has the rule.
 
-DESIGN's rule: a part may drop a row if at every instant of its life the product of (1 - P) over its live dominators in
-the part is below the smallest threshold. In a part whose rows all come within one window length no row expires before
-the last one has come. So the product of a row only falls while the part lasts; if it is below the threshold when the
-row comes, and the product over the newer dominators alone is below it in the end, the row is dropped. Dominators that
-have been outdone themselves are left out of sums, which keeps a few rows more than needed.
+Dominators that have been outdone themselves are left out of sums, which changes no decision.
 """
 
 from __future__ import annotations

@@ -39,9 +39,10 @@ CHANCE, LOG = range(2)
 ALIVE, KNOWN, PENDING, MARKED = 1, 2, 4, 8
 """Bits of `flags`: a candidate; its total is kept; its total must be found when the instant is settled; it is in the
 list of the rows to settle."""
-USED, LIVE, FRONT, OPEN, MARKS, SORTED, LATEST, TESTS, VISITS, META = range(10)
+USED, LIVE, FRONT, OPEN, MARKS, SORTED, LATEST, TESTS, VISITS, ASIDE, META = range(11)
 """Entries of `meta`: slots in use, candidates, the first slot that may hold one, the open instant, how many rows are
-marked, whether expiries have never decreased, the latest of them, and two work counters."""
+marked, whether expiries have never decreased, the latest of them, two work counters, and whether a row's own
+probability is left aside where thresholds are compared with."""
 
 
 Arrays = tuple[np.ndarray, ...]
@@ -134,7 +135,7 @@ def append(store: Store, rows: Floats, i: int, chance: float, arrival: int, expi
     for k in range(rows.shape[1]):
         store.values[c, k] = rows[i, k]
     store.chances[CHANCE, c] = chance
-    store.chances[LOG, c] = np.log(chance)
+    store.chances[LOG, c] = 0.0 if meta[ASIDE] else np.log(chance)
     store.weights[0, c], store.weights[1, c] = weight(chance)
     for k in range(2):
         store.lasting[k, c] = 0

@@ -148,7 +148,7 @@ class Pruning:
 
 
 class _UncertainRun:
-    """Uncertain rows that come in the order of time: pieces of less than a window's length, each scanned by itself."""
+    """Uncertain rows that come in the order of time: pieces of less than a window's length, each by itself."""
 
     def __init__(self, query: WindowQuery) -> None:
         self._query = query
@@ -157,28 +157,23 @@ class _UncertainRun:
 
     def take(self, table: pa.Table, values: Floats, keys: Integers) -> None:
         """Take rows in order, all later than those before; keep those that may matter."""
+        from skytide.monitors.uncertain.part import survivors
+
         self.now = int(keys[-1])
         codes = Groups(tuple(self._query.preference.by)).of(table)
         matters = np.zeros(len(keys), dtype=bool)
         places = np.arange(len(keys), dtype=np.int64)
+        threshold = self._query.thresholds[-1]
         for _, mine in Arrivals(values, codes, places, keys).by_group():
             expiries = self._query.clock.keys.expiries(mine.keys)
             start = 0
             while start < len(mine.keys):
                 stop = max(start + 1, int(np.searchsorted(mine.keys, expiries[start], side="left")))
-                matters[mine.handles[start:stop][self._survivors(mine.values[start:stop])]] = True
+                piece = np.ascontiguousarray(mine.values[start:stop, :-1])
+                kept = survivors(piece, np.ascontiguousarray(mine.values[start:stop, -1]), threshold)
+                matters[mine.handles[start:stop][kept]] = True
                 start = stop
         self._kept.append(table.filter(pa.array(matters)))
-
-    def _survivors(self, values: Floats) -> Booleans:
-        from skytide.kernel.uncertain_part import survivors
-
-        with np.errstate(divide="ignore"):
-            weights = -np.log1p(-values[:, -1])
-        # A little above the bar, so that rounding keeps a row too many rather than one too few.
-        bar = -float(np.log(self._query.thresholds[-1])) + 1e-9
-        found: Booleans = survivors(np.ascontiguousarray(values[:, :-1]), weights, bar)
-        return found
 
     def survivors(self) -> pa.Table | None:
         """The rows that may matter."""
