@@ -21,13 +21,25 @@ from skytide.reference import batch as reference
 EXTREMES = [-np.inf, -1.797e308, -1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1.797e308, np.inf]
 
 # Small inputs must reach every way of working: the pass with strong rows, the parts, the tree.
-SCAN = Tuning(pairs=0, filtered=10**9, shared=1, split=1)
+SCAN = Tuning(pairs=0, sorted=0, filtered=10**9, shared=1, split=1)
+SORTED = Tuning(pairs=0, sorted=10**9, patience=10**6)
+IMPATIENT = Tuning(pairs=0, sorted=10**9, patience=-(10**6))
 FILTER = Tuning(
-    pairs=0, filtered=2, sample=16, candidates=4, strong=3, least_gain=0.0, least_share=0.0, shared=1, split=1
+    pairs=0,
+    sorted=0,
+    filtered=2,
+    sample=16,
+    candidates=4,
+    strong=3,
+    least_gain=0.0,
+    least_share=0.0,
+    shared=1,
+    split=1,
 )
 LEAD = replace(FILTER, lead=0.0)
 PAIRS = Tuning(pairs=10**9)
 TUNINGS = {"default": Tuning(), "scan": SCAN, "filter": FILTER, "lead": LEAD, "pairs": PAIRS}
+TUNINGS |= {"sorted": SORTED, "impatient": IMPATIENT}
 
 
 def expected(values: Floats) -> Booleans:
@@ -67,7 +79,7 @@ def test_the_mask_is_the_skyline_by_definition(values: Floats, tuning: str, thre
 def test_each_run_has_a_skyline_of_its_own(values: Floats, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(values)), max_size=6)))
     offsets = np.array([0, *cuts, len(values)])
-    tuning = data.draw(st.sampled_from([Tuning(), Tuning(pairs=3, filtered=5, sample=4, shared=6, split=3)]))
+    tuning = data.draw(st.sampled_from([Tuning(), Tuning(pairs=3, sorted=0, filtered=5, sample=4, shared=6, split=3)]))
     mask = skyline_mask(values, offsets=offsets, threads=2, tuning=tuning)
     for start, stop in itertools.pairwise(offsets):
         assert mask[start:stop].tolist() == expected(values[start:stop]).tolist()
@@ -89,7 +101,13 @@ def test_nothing_is_lost_where_blocks_of_the_tree_end(n: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_larger_tables_with_ties_agree_with_moocore(d: int, levels: int, threads: int) -> None:
     random = np.random.default_rng(d * levels)
-    for n, tuning in ((3000, SCAN), (3000, FILTER), (3000, LEAD), (25_000, Tuning(shared=5000, split=5000))):
+    for n, tuning in (
+        (3000, SCAN),
+        (3000, SORTED),
+        (3000, FILTER),
+        (3000, LEAD),
+        (25_000, Tuning(shared=5000, split=5000)),
+    ):
         if d > 12 and n > 3000:
             continue
         # A common part makes rows that dominate, also in many columns.

@@ -3,9 +3,10 @@
 Rows are first dropped that a few strong rows dominate (`batch_filter`). What is left is put in Z-order and scanned
 against a tree of the skyline found so far (`batch_codes`, `batch_tree`). With several threads each takes a share of the
 rows, finds its skyline, and then asks the skylines of the others. One column is a minimum and two are a sort and a
-sweep (Kung, Luccio, Preparata: On Finding the Maxima of a Set of Vectors, JACM 1975). Small inputs, and small runs of a
-grouped input, are compared pair by pair. All decisions are comparisons of the values as they are, so infinities, huge
-values and -0.0 need no care.
+sweep (Kung, Luccio, Preparata: On Finding the Maxima of a Set of Vectors, JACM 1975). A few thousand rows with a small
+skyline are scanned in the order of their sums (as SFS does: Chomicki, Godfrey, Gryz, Liang, ICDE 2003); the smallest
+inputs, and small runs of a grouped input, are compared pair by pair. All decisions are comparisons of the values as
+they are, so infinities, huge values and -0.0 need no care.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from skytide.errors import InputError, OptionError
 from skytide.kernel.batch_codes import Codes, Layout, choose_layout, encode, read_order, spread_table
 from skytide.kernel.batch_filter import choose_strong, drop_above_stairs, drop_dominated, lay_out, lay_out_stairs
 from skytide.kernel.batch_tree import AHEAD, SCREENS, SIZE, TESTS, cross, empty_tree, row_codes, scan
-from skytide.kernel.dominance import relation_at
+from skytide.kernel.dominance import dominates_at, relation_at
 from skytide.model import Booleans, Floats, Integers
 
 
@@ -31,8 +32,11 @@ from skytide.model import Booleans, Floats, Integers
 class Tuning:
     """Where one way of working gives way to another. No value changes an answer."""
 
-    pairs: int = 128
+    pairs: int = 64
     """Up to so many rows are compared pair by pair."""
+    sorted: int = 8_192
+    patience: int = 8
+    """Up to so many are scanned in the order of their sums, as long as that takes few comparisons per row."""
     filtered: int = 20_000
     """From so many rows on, passes with strong rows come first."""
     sample: int = 1024
@@ -143,6 +147,8 @@ def _one(values: Floats, threads: int, tuning: Tuning, mask: Booleans, counts: I
     if d == 1:
         np.equal(values[:, 0], values.min(), out=mask)
         counts[TESTS] += n
+        return
+    if d > 2 and n <= tuning.sorted and _by_sums(values, tuning.patience, mask, counts):
         return
     left, rows = _filter(values, threads, tuning, counts)
     if d == 2:
@@ -267,6 +273,73 @@ def _each(work: Callable[[int], Any], parts: Sequence[int]) -> list[Any]:
     with ThreadPoolExecutor(len(parts) - 1) as pool:
         others = [pool.submit(work, part) for part in parts[1:]]
         return [work(parts[0]), *(other.result() for other in others)]
+
+
+def _by_sums(values: Floats, patience: int, mask: Booleans, counts: Integers) -> bool:
+    """The skyline of few rows, if it is small: in the order of their sums, what dominates a row comes before it.
+
+    Sums are rounded, but a row that dominates another never has the larger one. Where there are infinities they say too
+    little.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = values.sum(axis=1)
+    if not np.isfinite(sums).all():
+        return False
+    n, d = values.shape
+    # What the other way takes before it does anything.
+    most = 16_000 + patience * n
+    kept, places = np.empty((min(n, 1024), d)), np.empty(min(n, 1024), np.int64)
+    return bool(scan_sorted(values, np.argsort(sums), sums, kept, places, most, mask, counts))
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def scan_sorted(
+    values: Floats,
+    order: Integers,
+    sums: Floats,
+    kept: Floats,
+    places: Integers,
+    most: int,
+    mask: Booleans,
+    counts: Integers,
+) -> bool:
+    """Compare rows in the order of their sums with the skyline so far; False where that takes too long.
+
+    Of rows with one sum one may still dominate another that came before it. O(rows * skyline * d).
+    """
+    d = values.shape[1]
+    size = tests = 0
+    for i in range(order.shape[0]):
+        mask[order[i]] = False
+    for i in range(order.shape[0]):
+        row = order[i]
+        dominated = False
+        for j in range(size):
+            tests += 1
+            if dominates_at(kept, j, values, row):
+                dominated = True
+                break
+        if dominated:
+            continue
+        at = size - 1
+        while at >= 0 and sums[places[at]] == sums[row]:
+            if dominates_at(values, row, kept, at):
+                mask[places[at]] = False
+                size -= 1
+                places[at] = places[size]
+                for k in range(d):
+                    kept[at, k] = kept[size, k]
+            at -= 1
+        if size == kept.shape[0] or tests > most:
+            counts[0] += tests
+            return False
+        mask[row] = True
+        places[size] = row
+        for k in range(d):
+            kept[size, k] = values[row, k]
+        size += 1
+    counts[0] += tests
+    return True
 
 
 @njit(cache=True, nogil=True)
