@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skytide.kernel import snapshots as kernel
 from skytide.kernel.eager_bits import fill
-from skytide.kernel.snapshots import State, _cut, _next_dominating, _outdone, _outdone_from, due, fits
+from skytide.kernel.snapshots import State, _cut, _next_no_worse, _outdone, _outdone_from, due, fits
 from skytide.model import Booleans, Floats
 from skytide.monitors.snapshots import boxes
 from skytide.monitors.snapshots.boxes import BoxEngine, promise
@@ -81,15 +81,17 @@ def fields(draw: st.DrawFn) -> tuple[Floats, int]:
 
 @settings(max_examples=60)
 @given(fields(), st.integers(0, 90))
-def test_the_next_dominating_candidate_is_found_in_the_bitmaps_and_behind_them(
+def test_the_next_candidate_that_is_nowhere_worse_is_found_in_the_bitmaps_and_behind_them(
     drawn: tuple[Floats, int], start: int
 ) -> None:
     points, filled = drawn
     state = candidates(points, filled)
+    begin = min(start, len(points))
     for one in range(len(points)):
-        better = np.flatnonzero(beats(points, one))
-        later = better[better >= start]
-        assert _next_dominating(state, min(start, len(points)), one) == (later[0] if len(later) else -1)
+        later = [at for at in range(begin, len(points)) if (points[at] <= points[one]).all()]
+        assert _next_no_worse(state, begin, one, kernel.NOBODY) == (later[0] if later else -1)
+        others = [at for at in later if at != one]
+        assert _next_no_worse(state, begin, one, one) == (others[0] if others else -1)
 
 
 @settings(max_examples=60)

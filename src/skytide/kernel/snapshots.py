@@ -20,6 +20,7 @@ Where we differ from the paper:
 - The box of an object on which nothing hangs is the point itself, and a box is cut when a link would break that the
   point still upholds: halfway between the dominator and the object, which leaves both of them room.
 - A dominated candidate remembers who dominates it (its rival), and is looked at again when one of the two has moved.
+- Equal candidates are compared with the others once: all but one of them take over what it found.
 - Objects come and go.
 
 Where there are many candidates and much has moved, they are searched by bitmaps over cells (`eager_bits`), which are
@@ -35,9 +36,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.dominance import dominates_at
-from skytide.kernel.eager_bits import SETS, fill, first_dominator, stride_of, take_dominated
+from skytide.kernel.dominance import dominates_at, equal_at, weakly_dominates_at
+from skytide.kernel.eager_bits import SETS, fill, stride_of, take_dominated
 from skytide.kernel.eager_codes import CELLS, cell_of
+from skytide.kernel.snapshot_bits import first_no_worse
 from skytide.model import Floats, Integers
 
 FREE, NOBODY, WAITING = -3, -1, -2
@@ -83,6 +85,8 @@ class State(NamedTuple):
     """The last snapshot in which the object moved, came or went."""
     stirred: Integers
     """The last snapshot in which the object moved as a candidate."""
+    alike: Integers
+    """The last snapshot in which an equal candidate before it stood for it."""
     shown: Integers
     """Whether the answer as last told holds the object."""
     asked: Integers
@@ -318,28 +322,28 @@ def _fill(s: State, searches: int) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def _by_cells(s: State, at: int, one: int) -> int:
-    """The first candidate in the bitmaps, from position `at` on, that dominates the object, or -1."""
+def _by_cells(s: State, at: int, one: int, itself: int) -> int:
+    """The first candidate in the bitmaps, from position `at` on, that is nowhere worse than the object, or -1."""
     filled = s.numbers[FILLED]
     stride = stride_of(filled)
     for k in range(s.points.shape[1]):
         s.sets[k] = np.uint64((k * SETS + cell_of(s.edges[k], s.points[one, k]) + 1) * stride)
-    found: int = first_dominator(s.bits, s.sets, s.front, 0, filled, at, s.points, one, False, s.work)
+    found: int = first_no_worse(s.bits, s.sets, s.front, filled, at, s.points, one, itself, s.work)
     return found
 
 
 @njit(cache=True, _nrt=False)
-def _next_dominating(s: State, start: int, one: int) -> int:
-    """The first candidate from this position on that dominates the object, or -1; the work counts the tests."""
+def _next_no_worse(s: State, start: int, one: int, itself: int) -> int:
+    """The first candidate from this position on, but not at `itself`, that dominates the object or equals it, or -1."""
     at = start
     if at < s.numbers[FILLED]:
-        found: int = _by_cells(s, at, one)
+        found: int = _by_cells(s, at, one, itself)
         if found >= 0:
             return found
         at = s.numbers[FILLED]
     while at < s.numbers[CANDIDATES]:
         s.work[0] += 1
-        if dominates_at(s.front, at, s.points, one):
+        if at != itself and weakly_dominates_at(s.front, at, s.points, one):
             return at
         at += 1
     return -1
@@ -347,16 +351,25 @@ def _next_dominating(s: State, start: int, one: int) -> int:
 
 @njit(cache=True, _nrt=False)
 def _search(s: State, one: int) -> tuple[int, int]:
-    """A candidate whose corner dominates the object, if any, and one whose point does."""
+    """A candidate whose corner dominates the object, if any, and one whose point does.
+
+    An object that equals a member of the skyline, as it was, becomes a candidate beside it: SKY sees to it.
+    """
     s.numbers[SEARCHES] += 1
     rival = NOBODY
-    at = _next_dominating(s, 0, one)
+    at = _next_no_worse(s, 0, one, NOBODY)
     while at >= 0:
-        rival = s.candidates[at]
-        s.work[0] += 1
-        if dominates_at(s.corners, rival, s.points, one):
-            return rival, rival
-        at = _next_dominating(s, at + 1, one)
+        other = s.candidates[at]
+        if equal_at(s.front, at, s.points, one):
+            if s.rival[other] < 0:
+                s.stirred[one] = s.numbers[CLOCK]
+                return NOBODY, NOBODY
+        else:
+            rival = other
+            s.work[0] += 1
+            if dominates_at(s.corners, rival, s.points, one):
+                return rival, rival
+        at = _next_no_worse(s, at + 1, one, NOBODY)
     return NOBODY, rival
 
 
@@ -391,9 +404,33 @@ def pre(s: State, slots: Integers, rows: Floats, gone: np.ndarray, start: int, s
 
 @njit(cache=True, _nrt=False)
 def _dominating(s: State, one: int) -> int:
-    """A candidate that dominates the object, or NOBODY."""
-    at = _next_dominating(s, 0, one)
-    return NOBODY if at < 0 else s.candidates[at]
+    """A candidate that dominates the candidate, or NOBODY; an equal one before it knows already."""
+    place: int = s.place[one]
+    at = _next_no_worse(s, 0, one, place)
+    while at >= 0:
+        other: int = s.candidates[at]
+        if not equal_at(s.front, at, s.points, one):
+            return other
+        if at < place:
+            s.alike[one] = s.numbers[CLOCK]
+            known: int = s.rival[other]
+            return known
+        at = _next_no_worse(s, at + 1, one, place)
+    return NOBODY
+
+
+@njit(cache=True, _nrt=False)
+def _keep_touched(s: State) -> None:
+    """Of the touched objects, keep those that are candidates, once each, and of equal ones the first."""
+    n = s.numbers
+    kept = 0
+    for touched in range(n[TOUCHED]):
+        one = s.touched[touched]
+        if s.place[one] >= 0 and s.alike[one] != n[CLOCK]:
+            s.alike[one] = n[CLOCK]
+            s.touched[kept] = one
+            kept += 1
+    n[TOUCHED] = kept
 
 
 @njit(cache=True, _nrt=False)
@@ -419,8 +456,6 @@ def _outdone(s: State) -> None:
             open_rows[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
     for touched in range(n[TOUCHED]):
         other = s.touched[touched]
-        if s.place[other] < 0:
-            continue
         for k in range(d):
             s.sets[k] = np.uint64((k * SETS + s.cells[s.place[other], k]) * stride)
         found = take_dominated(
@@ -441,7 +476,7 @@ def _outdone_from(s: State, start: int) -> None:
         for touched in range(n[TOUCHED]):
             other = s.touched[touched]
             s.work[0] += 1
-            if s.place[other] >= 0 and dominates_at(s.front, s.place[other], s.front, at):
+            if dominates_at(s.front, s.place[other], s.front, at):
                 _settle(s, one, other)
                 break
 
@@ -461,6 +496,7 @@ def sky(s: State) -> None:
                 _settle(s, one, _dominating(s, one))
         elif rival < 0 and s.stirred[one] == now:
             _settle(s, one, _dominating(s, one))
+    _keep_touched(s)
     if n[TOUCHED]:
         _fill(s, n[TOUCHED])
         if n[FILLED]:

@@ -174,6 +174,37 @@ def test_equal_objects_all_stay_and_all_go(name: str) -> None:
     play(ENGINES[name](2), drawn, [{0, 1, 2, 3, 4}, {5}, {0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5}, {4, 5}, {5}, set()])
 
 
+@pytest.mark.parametrize("count", [150, 5_000])
+def test_equal_objects_are_compared_with_a_few_others_each_however_many_there_are(count: int) -> None:
+    engine = BoxEngine(2)
+    places = [(3.0, 3.0), (4.0, 2.0), (2.0, 4.0)]
+
+    def tests() -> int:
+        counted = engine.counters()
+        return counted["pre_tests"] + counted["sky_tests"]
+
+    for shift in (0.0, 1.0, 1.0):  # all come, all move together, and all are told again where they are
+        before = tests()
+        engine.run(of([[(slot, (x + shift, y + shift)) for slot in range(count) for x, y in [places[slot % 3]]]], 2))
+        assert tests() - before < 25 * count
+    assert len(engine.skyline()) == count
+    before = tests()
+    engine.run(of([[(0, (0.0, 0.0))], [(0, (9.0, 0.0))]], 2))  # one outdoes all others, and lets them in again
+    assert tests() - before < 25 * count
+    assert len(engine.skyline()) == count
+    check(engine)
+
+
+def test_an_object_that_is_updated_often_in_one_snapshot_is_looked_at_once() -> None:
+    engine, rng = BoxEngine(2), np.random.default_rng(7)
+    x = rng.permutation(500).astype(np.float64)
+    engine.run(of([enumerate(np.stack([x, 500 - x], axis=1).tolist())], 2))
+    before = engine.counters()["sky_tests"]
+    engine.run(of([[(3, (float(step), 0.0)) for step in range(3_000)]], 2))
+    assert engine.counters()["sky_tests"] - before < 3 * 500
+    check(engine)
+
+
 @pytest.mark.parametrize("name", sorted(ENGINES))
 def test_no_updates_are_a_snapshot_and_absent_objects_can_go(name: str) -> None:
     engine = ENGINES[name](3)

@@ -52,6 +52,7 @@ class BoxEngine:
             since=line(0),
             moved=line(-1),
             stirred=line(-1),
+            alike=line(-1),
             shown=line(0),
             asked=line(-1),
             candidates=line(0),
