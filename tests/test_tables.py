@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import skytide as sk
 from skytide.errors import InputError, PreferenceError
 from skytide.reference.batch import skyline as reference_skyline
-from skytide.tables import group_codes, oriented, partly, restored, with_worst
+from skytide.tables import as_array, group_codes, oriented, partly, restored, with_worst
 
 PRICE = sk.Preference(minimize=["price"], maximize=["mpg"])
 COLUMNS = {"price": [3.0, 1.0, 2.0], "mpg": [30, 20, 20]}
@@ -226,3 +226,8 @@ def test_with_worst_orders_as_the_policy_does_and_leaves_its_input(values: list[
                 assert (own < its) == (math.isnan(other) and not math.isnan(one))
             else:
                 assert (own < its) == (one < other)
+
+
+def test_days_are_times_in_a_list_as_in_a_column() -> None:
+    days = [np.datetime64("2020-01-02"), np.datetime64("2020-01-05")]
+    assert as_array(days).tolist() == as_array(np.array(days)).tolist()

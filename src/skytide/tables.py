@@ -96,6 +96,8 @@ def as_array(column: Any, *, exact: bool = False) -> npt.NDArray[Any]:
     """
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return column
+    if isinstance(column, list) and column and all(isinstance(one, np.datetime64) for one in column):
+        return np.array(column)  # Arrow takes all units but days
     try:
         found = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
