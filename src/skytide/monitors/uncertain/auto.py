@@ -29,8 +29,13 @@ def make_engine(dimensions: int, thresholds: Sequence[float], method: str = "aut
     >>> type(make_engine(2, [0.5, 0.3], method="scan")).__name__
     'ScanEngine'
     """
-    if method not in _ENGINES:
-        raise OptionError("is not a method", value=method, remedy=f"use one of: {', '.join(METHODS)}")
-    module, name = _ENGINES[method].split(":")
+    module, name = _ENGINES[check_method(method)].split(":")
     engine: UncertainEngine = getattr(import_module(module), name)(dimensions, thresholds)
     return engine
+
+
+def check_method(method: str) -> str:
+    """The method itself, or an error that names the three."""
+    if method not in METHODS:
+        raise OptionError("is not a method", value=method, remedy=f"use one of: {', '.join(METHODS)}")
+    return method

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from skytide.errors import OptionError
 from skytide.model import Floats, Integers
 from skytide.monitors.sliding.clock import LOWEST
 from skytide.monitors.sliding.engine import Moves, Rows
 from skytide.monitors.sliding.flow import CountFlow
 from skytide.monitors.sliding.waiting import Arrivals
+from skytide.monitors.uncertain.auto import make_engine
 from skytide.monitors.uncertain.engine import TOLERANCE, ThresholdMoves, UncertainEngine, UncertainRows
-
-METHODS = ("auto", "tree", "scan")
 
 
 def packed(rows: UncertainRows) -> Rows:
@@ -72,16 +70,7 @@ def make_inner(dimensions: int, thresholds: Floats, method: str, *, objects: boo
         from skytide.monitors.uncertain.objects import ObjectEngine
 
         return ObjectEngine(dimensions, thresholds)
-    from skytide.monitors.uncertain.auto import make_engine
-
     return make_engine(dimensions, thresholds.tolist(), method=method)
-
-
-def check_method(method: str) -> str:
-    """The method itself, or an error that names the three."""
-    if method not in METHODS:
-        raise OptionError("is not a method", value=method, remedy=f"use one of: {', '.join(METHODS)}")
-    return method
 
 
 def most_probable(probabilities: Floats, k: int) -> npt.NDArray[np.bool_]:

@@ -26,9 +26,10 @@ from skytide.monitors.sliding.waiting import Arrivals
 from skytide.monitors.sliding.window import Skyline
 from skytide.monitors.uncertain import stored
 from skytide.monitors.uncertain.answers import Answers, Found
+from skytide.monitors.uncertain.auto import check_method
 from skytide.monitors.uncertain.changes import ThresholdChanges
 from skytide.monitors.uncertain.engine import TOLERANCE, UncertainEngine
-from skytide.monitors.uncertain.flow import CountedFlow, PackedEngine, TopEngine, check_method, make_inner
+from skytide.monitors.uncertain.flow import CountedFlow, PackedEngine, TopEngine, make_inner
 from skytide.monitors.uncertain.reading import Instances, read_probabilities
 from skytide.tables import Table, open_table, oriented, restored, row_count
 
