@@ -14,7 +14,7 @@ from skytide.cli._stream import Run, check_outputs, letters_option
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
 
-METHODS = ("naive", "filter", "sampling")
+METHODS = ("naive", "filter", "sampling", "hybrid")
 
 
 @click.command("monitor", short_help="The changes of the skyline of clients that say little, and what they say.")
@@ -56,9 +56,9 @@ def command(
 
     Each id is a client, each row its new point; a row whose preference columns are all empty takes it away. Rows are
     expected in the order of their times. `naive` tells every move, `filter` only what can change the skyline; both are
-    exact. `sampling` looks at some timestamps only. With --theta 0.8 --over 1000 the changes are those of who was in at
-    least 80 % of the last 1000 skylines. --cost writes messages and bytes, up and down, without those of the first
-    timestamp, which are given apart.
+    exact. `sampling` looks at some timestamps only, and `hybrid` at the same ones, but each client does what costs it
+    least. With --theta 0.8 --over 1000 the changes are those of who was in at least 80 % of the last 1000 skylines.
+    --cost writes messages and bytes, up and down, without those of the first timestamp, which are given apart.
 
     \b
       skytide monitor sensors.parquet --max heat --max dust --id sensor --time minute --method filter --cost cost.json

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.dominance import dominates_at
+from skytide.kernel.dominance import dominates_at, weakly_dominates_at
 from skytide.model import Booleans, Floats, Integers
 
 NOBODY = -1
@@ -200,6 +200,42 @@ def set_apart(records: Records, members: Integers, log: Floats) -> None:
             if other != one and not (fresh[other] and y < x):
                 _end_below(records, one, other, log)
                 _end_below(records, other, one, log)
+
+
+@njit(cache=True)
+def stand_apart(records: Records, newcomers: Integers, members: Integers, log: Floats) -> None:
+    """Shrink the boxes of fresh newcomers until each is apart from every member, or ends below where it comes.
+
+    O(newcomers members d log^2).
+    """
+    points, high = records.points, records.high
+    for one in newcomers:
+        for other in members:
+            if dominates_at(points, one, points, other):
+                for k in range(points.shape[1]):
+                    high[one, k] = min(high[one, k], max(points[one, k], records.floor[other, k]))
+            else:
+                _end_below(records, one, other, log)
+                _end_below(records, other, one, log)
+
+
+@njit(cache=True)
+def fitting(low: Floats, high: Floats, boxes: Integers, members: Integers) -> Booleans:
+    """Which boxes a member dominates, or else are apart from all members or below them. O(boxes members d)."""
+    found = np.zeros(boxes.shape[0], np.bool_)
+    for b in range(boxes.shape[0]):
+        one, apart = boxes[b], True
+        for other in members:
+            if dominates_at(high, other, low, one):
+                found[b] = True
+                break
+            ends, begins = False, False
+            for k in range(low.shape[1]):
+                ends |= high[one, k] < low[other, k]
+                begins |= high[other, k] < low[one, k]
+            apart &= (ends and begins) or weakly_dominates_at(high, one, low, other)
+        found[b] |= apart
+    return found
 
 
 @njit(cache=True, _nrt=False)

@@ -77,7 +77,11 @@ class FilterServer:
 
     def begin(self, time: int, said: Sequence[Message]) -> Integers:
         """Take the reports of a timestamp, from new clients too, and the clients that go; whom to ask."""
-        self._time, told = time, gathered(said, self._dimensions)
+        return self.start(time, gathered(said, self._dimensions))
+
+    def start(self, time: int, told: Said) -> Integers:
+        """`begin` with what was said in one piece."""
+        self._time = time
         self._reserve(max(int(told.clients.max(initial=NOBODY)), int(told.gone.max(initial=NOBODY))) + 1)
         self._told[:] = False
         self._alive[told.gone] = self._member[told.gone] = False
@@ -113,6 +117,31 @@ class FilterServer:
     def skyline(self) -> Integers:
         """The clients in the skyline, in order. O(clients)."""
         return np.flatnonzero(self._member)
+
+    # -- for methods that build on this one ----------------------------------------------------------------------------
+
+    @property
+    def records(self) -> Records:
+        """The rows of all clients; those of clients that are not here are anybody's."""
+        return self._records
+
+    def emerging(self) -> Integers:
+        """After the last question: who will be in the skyline, in order. O(clients)."""
+        return np.sort(self._candidates[self._verdicts == INSIDE])
+
+    def unknown(self, clients: Integers) -> Integers:
+        """Those clients whose points are not known now. O(clients)."""
+        return clients[~self._known[clients]]
+
+    def burdens(self) -> Integers:
+        """How many clients hang on each. O(clients)."""
+        return np.bincount(self._dominator[self._dominator >= 0], minlength=len(self._alive))
+
+    def remove(self, clients: Integers) -> None:
+        """Take clients out between two timestamps; what hangs on them is judged in the next one. O(all clients)."""
+        self._alive[clients] = self._member[clients] = False
+        self._dominator[clients] = NOBODY
+        self._dominator[(self._dominator >= 0) & ~self._alive[self._dominator]] = NOBODY
 
     # -- details -------------------------------------------------------------------------------------------------------
 
@@ -150,14 +179,8 @@ class FilterServer:
 
     def _construct(self, clients: Integers) -> None:
         """FilterConstruction: from the widest boxes that make sense to robust ones."""
-        _, low, high, floor, roof, fresh = self._records
-        moving = clients[(roof[clients] > floor[clients]).any(axis=1)]
-        fresh[:] = False
-        fresh[moving] = True
-        with np.errstate(invalid="ignore", over="ignore"):
-            more = (roof[moving] - floor[moving]) * MARGIN
-            low[moving] = np.where(np.isfinite(more), floor[moving] - more, -np.inf)
-            high[moving] = np.where(np.isfinite(more), roof[moving] + more, np.inf)
+        fresh = self._records.fresh
+        widen(self._records, clients)
         members = self.skyline()
         below = clients[~self._member[clients]]
         chosen = np.empty(len(below), np.int64)
@@ -169,3 +192,15 @@ class FilterServer:
         below = below[np.argsort(self._dominator[below], kind="stable")]
         holders, starts = np.unique(self._dominator[below], return_index=True)
         share_room(self._records, holders, np.append(starts, len(below)), below)
+
+
+def widen(records: Records, clients: Integers) -> None:
+    """Boxes as wide as makes sense for the clients among these that have a reach, and nobody else. O(all clients)."""
+    _, low, high, floor, roof, fresh = records
+    moving = clients[(roof[clients] > floor[clients]).any(axis=1)]
+    fresh[:] = False
+    fresh[moving] = True
+    with np.errstate(invalid="ignore", over="ignore"):
+        more = (roof[moving] - floor[moving]) * MARGIN
+        low[moving] = np.where(np.isfinite(more), floor[moving] - more, -np.inf)
+        high[moving] = np.where(np.isfinite(more), roof[moving] + more, np.inf)

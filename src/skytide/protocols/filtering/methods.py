@@ -9,11 +9,12 @@ from skytide.errors import OptionError
 from skytide.monitors.frequent.pairs import Theta, pairs_of
 from skytide.protocols.filtering.answers import SNAPSHOT, Answers, ExactAnswers, SampledAnswers
 from skytide.protocols.filtering.filter import FilterServer
+from skytide.protocols.filtering.hybrid import HybridServer
 from skytide.protocols.filtering.schedule import Schedule, sampling_rate
 from skytide.protocols.filtering.server import NaiveServer, SamplingServer, Server
 
 EXACT = ("naive", "filter")
-SAMPLED = ("sampling",)
+SAMPLED = ("sampling", "hybrid")
 METHODS = (*EXACT, *SAMPLED)
 
 
@@ -47,4 +48,5 @@ def method_of(
     if not 0 <= seed < 2**64:
         raise OptionError("is not a seed", value=seed, remedy="give a whole number from 0 to 2^64 - 1")
     schedule = Schedule(seed, sampling_rate(pairs_of(None, None, pairs), epsilon, delta))
-    return Method(SamplingServer(dimensions, schedule), SampledAnswers(pairs), exact=False)
+    made = HybridServer(dimensions, schedule) if name == "hybrid" else SamplingServer(dimensions, schedule)
+    return Method(made, SampledAnswers(pairs), exact=False)
