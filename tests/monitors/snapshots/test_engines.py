@@ -79,12 +79,13 @@ def test_whoever_loads_the_objects_has_the_same_future(
 def test_auto_is_right_whatever_the_clock_says(drawn: Updates, ticks: bytes, patience: int) -> None:
     moments = itertools.accumulate(itertools.cycle(ticks), lambda now, tick: now + tick / 16)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(auto, "time", SimpleNamespace(perf_counter=lambda: next(moments)))
+        patched.setattr(auto, "time", SimpleNamespace(thread_time=lambda: next(moments)))
         patched.setattr(auto, "_REST", 4)
         play(AutoEngine(drawn.rows.shape[1], patience=patience), drawn, answers(drawn))
 
 
-def test_auto_goes_to_recomputing_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("plain", [0.01, 9.0], ids=["fast", "slow"])
+def test_auto_goes_to_recomputing_and_back(plain: float, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
 
     def costing(method: Callable[..., Any], seconds: float) -> Callable[..., Any]:
@@ -95,21 +96,27 @@ def test_auto_goes_to_recomputing_and_back(monkeypatch: pytest.MonkeyPatch) -> N
 
         return call
 
-    monkeypatch.setattr(auto, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(auto, "time", SimpleNamespace(thread_time=lambda: now))
     monkeypatch.setattr(BoxEngine, "run", costing(BoxEngine.run, 1.0))
-    monkeypatch.setattr(RecomputeEngine, "load", costing(RecomputeEngine.load, 0.1))
-    drawn = crowd(np.random.default_rng(4), 30, 2, 9, 300, 8)
+    monkeypatch.setattr(RecomputeEngine, "run", costing(RecomputeEngine.run, plain))
+    monkeypatch.setattr(RecomputeEngine, "load", costing(RecomputeEngine.load, 0.1))  # what the trial takes
+    drawn = crowd(np.random.default_rng(4), 30, 2, 9, 400, 8)
     engine, seen = AutoEngine(2), []
     for i, answer in enumerate(answers(drawn)):
         engine.run(drawn.part(i, i + 1))
         assert set(engine.skyline().tolist()) == answer
         seen.append(type(engine._current))
-    changes = [(i, after) for i, (before, after) in enumerate(itertools.pairwise(seen)) if before is not after]
-    # Boxes are tried again after a rest, and after twice as long a rest.
-    assert [after for _, after in changes[:4]] == [RecomputeEngine, BoxEngine, RecomputeEngine, BoxEngine]
-    assert changes[3][0] - changes[2][0] >= 2 * (changes[1][0] - changes[0][0]) - 32
+    stays = [(kind, len(list(run))) for kind, run in itertools.groupby(seen)]
+    assert [kind for kind, _ in stays[:5]] == [BoxEngine, RecomputeEngine, BoxEngine, RecomputeEngine, BoxEngine]
+    if plain < 1.0:  # boxes are tried again after a rest, and after a longer one
+        assert 60 <= stays[1][1] < stays[3][1]
+    else:  # boxes are taken up at once, as the other method is slower than they were
+        assert stays[1][1] < 20 and stays[3][1] < 20
     counted = engine.counters()
-    assert counted["switches"] == len(changes) and counted["recomputed"] > 200
+    assert counted["switches"] == len(stays) - 1
+    assert counted["recomputed"] >= sum(length for kind, length in stays if kind is RecomputeEngine)
+    live = np.count_nonzero(engine.objects()[1])
+    assert counted["candidates"] <= live
 
 
 @pytest.fixture(params=[(1, 2, 3), (2, 2, 40), (2, 3, 12), (50, 2, 300), (50, 3, 40), (3, 4, 8)], ids=str)

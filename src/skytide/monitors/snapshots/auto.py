@@ -44,7 +44,7 @@ class AutoEngine:
         """Play the snapshots; whose membership changed from one to the next."""
         none = np.zeros(0, np.int64)
         parts, at = [Flips(none, none, none)], 0
-        if updates.snapshots and not self._boxes.objects()[1].any() and self._current is self._boxes:
+        if updates.snapshots and self._current is self._boxes and not len(self._boxes):
             parts, at = [self._boxes.run(updates.part(0, 1))], 1  # that all objects come says nothing of the rest
         while at < updates.snapshots:
             last = min(updates.snapshots, at + self._piece)
@@ -105,5 +105,8 @@ class AutoEngine:
         """Those of both methods together, and how often the method changed."""
         total = self._boxes.counters()
         for name, amount in self._plain.counters().items():
-            total[name] = amount if name == "candidates" and self._current is self._plain else total[name] + amount
+            if name != "candidates":
+                total[name] += amount
+            elif self._current is self._plain:
+                total[name] = amount
         return {**total, "switches": self._switches, "recomputed": self._plain.counters()["snapshots"]}

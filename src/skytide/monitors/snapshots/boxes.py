@@ -133,6 +133,10 @@ class BoxEngine:
             found.append(moves[:, :told])
         return flips_of(np.concatenate([np.zeros((3, 0), np.int64), *found], axis=1))
 
+    def __len__(self) -> int:
+        """How many objects there are. O(1)."""
+        return int(self._numbers[kernel.OBJECTS])
+
     def objects(self) -> tuple[Floats, Booleans]:
         """The points by slot, and which slots hold an object."""
         return self._state.points, self._state.dominator != kernel.FREE
