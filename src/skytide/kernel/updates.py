@@ -71,3 +71,38 @@ def outcome(
     for u in range(n):
         last[numbers[u]] = -1
     return bad
+
+
+@njit(cache=True, _nrt=False)
+def commit(
+    values: Floats,
+    present: np.ndarray,
+    home: Integers,
+    numbers: Integers,
+    groups: Integers,
+    results: Floats,
+    verdicts: Integers,
+) -> None:
+    """Change the objects as the rows do, one after the other; where an object is gone its group is -1. O(n d)."""
+    for u in range(numbers.shape[0]):
+        if verdicts[u] == BAD:
+            continue
+        one = numbers[u]
+        placed = verdicts[u] == PLACED
+        present[one] = placed
+        home[one] = groups[u] if placed else -1
+        if placed:
+            for k in range(values.shape[1]):
+                values[one, k] = results[u, k]
+
+
+@njit(cache=True, _nrt=False)
+def missing_in(rows: Floats, partial: np.ndarray, empty: np.ndarray) -> None:
+    """Which rows miss some values but not all, and which miss all. O(n d)."""
+    n, d = rows.shape
+    for u in range(n):
+        missing = 0
+        for k in range(d):
+            missing += np.isnan(rows[u, k])
+        partial[u] = 0 < missing < d
+        empty[u] = missing == d

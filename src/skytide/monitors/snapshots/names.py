@@ -98,8 +98,9 @@ class Names:
                     self._table[one] = number
         found = self._table[ids]
         if (found < 0).any():
-            fresh, first = np.unique(ids[found < 0], return_index=True)
-            fresh = fresh[np.argsort(first)]
+            new = np.zeros(len(self._table), bool)
+            new[ids[found < 0]] = True
+            fresh = np.flatnonzero(new)
             self._table[fresh] = self._look_up(fresh.tolist())
             found = self._table[ids]
         return found

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skytide.kernel.updates import BAD, GONE, PLACED, outcome
+from skytide.kernel.updates import BAD, GONE, PLACED, commit, outcome
 from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.snapshots.engine import Engine, Updates
 from skytide.tables import with_worst
@@ -112,14 +112,7 @@ class Objects:
     def settle(self, numbers: Integers, groups: Integers, effect: Effect) -> Integers:
         """Change the objects as the rows do; the group in which each row finds its object."""
         before = self._homes_before(numbers, groups, effect.verdicts) if self._grouped else self.home[:0]
-        which = effect.verdicts != BAD
-        if not which.all():
-            numbers, groups = numbers[which], groups[which]
-        placed = effect.verdicts[which] == PLACED
-        # Of several rows of one object the last one stays, as they are applied in order.
-        self.present[numbers] = placed
-        self.home[numbers] = np.where(placed, groups, NOWHERE)
-        self.values[numbers[placed]] = effect.values[which][placed]
+        commit(self.values, self.present, self.home, numbers, groups, effect.values, effect.verdicts)
         return before
 
     def after(self, numbers: Integers, groups: Integers, effect: Effect) -> tuple[Floats, Booleans, Integers]:

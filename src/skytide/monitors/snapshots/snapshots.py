@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skytide.errors import IdError, InputError, OptionError, SkytideError, WindowError
-from skytide.kernel.updates import BAD
+from skytide.kernel.updates import BAD, missing_in
 from skytide.model import (
     Booleans,
     Changes,
@@ -294,9 +294,9 @@ class Snapshots:
     ) -> tuple[Arrivals, Integers, Integers, Integers]:
         """The rows of a call that are taken, and the positions of those that are, come too late, or are left out."""
         rows = partly(table, self.preference)
-        missing = np.isnan(rows)
-        deletes: Booleans = np.asarray(missing.all(axis=1))
-        fit = self._fit(missing, deletes)
+        partial, deletes = np.empty(total, bool), np.empty(total, bool)
+        missing_in(np.ascontiguousarray(rows), partial, deletes)
+        fit = self._fit(rows, partial)
         stamps = self._clock.prepare(column_beside(table, times, "times", WindowError))
         if len(stamps) != total:
             raise WindowError(f"there are {len(stamps)} times for {total} rows", remedy="give one time per row")
@@ -322,18 +322,17 @@ class Snapshots:
         arrivals = Arrivals(rows if whole else rows[kept], (codes << 2) | operations[kept], numbers, keys)
         return arrivals, kept, late, np.flatnonzero(~fit)
 
-    def _fit(self, missing: Booleans, deletes: Booleans) -> Booleans:
-        """Which rows the missing-value policy takes: all values there, or none."""
-        partial = missing.any(axis=1) & ~deletes
+    def _fit(self, rows: Floats, partial: Booleans) -> Booleans:
+        """Which rows the missing-value policy takes, where these miss some values but not all."""
         if self.nulls == "error" and partial.any():
             row = int(np.argmax(partial))
             raise InputError(
                 "the value is missing (NULL or NaN), but not all values of the row",
                 row=row + 1,
-                column=self.preference.names[int(np.argmax(missing[row]))],
+                column=self.preference.names[int(np.argmax(np.isnan(rows[row])))],
                 remedy="choose the policy drop or worst for missing values; a row without any value deletes",
             )
-        return ~partial if self.nulls == "drop" else np.ones(len(missing), bool)
+        return ~partial if self.nulls == "drop" else np.ones(len(partial), bool)
 
     def _tardy(self, keys: Integers) -> Booleans:
         """Which rows are for a complete snapshot, judged row by row in the order in which they come."""
