@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skytide.kernel.updates import AVERAGE, BAD, GONE, IDLE, MULTIPLY, OPERATIONS, PLACED, SET, outcome
+from skytide.kernel.updates import (
+    AVERAGE,
+    BAD,
+    GONE,
+    IDLE,
+    MULTIPLY,
+    OPERATIONS,
+    PLACED,
+    SET,
+    commit,
+    missing_in,
+    outcome,
+)
 from skytide.model import Floats, Integers
 from skytide.reference.snapshots import apply, missing
 
@@ -87,3 +99,43 @@ def test_what_a_bad_row_leaves_is_what_the_next_one_finds() -> None:
 def test_no_rows_do_nothing(partial: bool) -> None:
     results, verdicts, bad, last = run([[1.0, NAN]], [True], [], np.zeros((0, 2)), [], [1.0, 1.0], partial)
     assert results.shape == (0, 2) and verdicts == [] and bad == 0 and last.tolist() == [-1]
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_rows_are_committed_one_after_the_other(data: st.DataObject) -> None:
+    d, objects, rows = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)), data.draw(st.integers(0, 12))
+    seed = np.random.default_rng(data.draw(st.integers(0, 999)))
+    values, present, home = seed.random((objects, d)), seed.random(objects) < 0.5, seed.integers(-1, 3, objects)
+    numbers, groups = seed.integers(0, objects, rows), seed.integers(0, 3, rows)
+    results, verdicts = seed.random((rows, d)), seed.integers(0, 4, rows)
+    expected = [
+        (row.tolist(), bool(there), int(where)) for row, there, where in zip(values, present, home, strict=True)
+    ]
+    for number, group, row, verdict in zip(
+        numbers.tolist(), groups.tolist(), results.tolist(), verdicts.tolist(), strict=True
+    ):
+        if verdict == PLACED:
+            expected[number] = (row, True, group)
+        elif verdict in (GONE, IDLE):
+            expected[number] = (expected[number][0], False, -1)
+    commit(values, present, home, numbers, groups, results, verdicts)
+    assert [
+        (row.tolist(), bool(there), int(where)) for row, there, where in zip(values, present, home, strict=True)
+    ] == expected
+
+
+def test_rows_miss_nothing_something_or_everything() -> None:
+    rows = np.array([[1.0, 2.0], [NAN, 2.0], [NAN, NAN], [INF, -INF], [1.0, NAN]])
+    partial, empty = np.ones(5, bool), np.ones(5, bool)
+    missing_in(rows, partial, empty)
+    assert partial.tolist() == [False, True, False, False, True] and empty.tolist() == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    one = np.array([[NAN], [1.0]])
+    missing_in(one, partial[:2], empty[:2])
+    assert partial[:2].tolist() == [False, False] and empty[:2].tolist() == [True, False]

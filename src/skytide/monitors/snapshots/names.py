@@ -98,9 +98,13 @@ class Names:
                     self._table[one] = number
         found = self._table[ids]
         if (found < 0).any():
-            new = np.zeros(len(self._table), bool)
-            new[ids[found < 0]] = True
-            fresh = np.flatnonzero(new)
+            fresh = ids[found < 0]
+            if len(fresh) << 5 < len(self._table):  # few: no pass over the table
+                fresh = np.unique(fresh)
+            else:
+                new = np.zeros(len(self._table), bool)
+                new[fresh] = True
+                fresh = np.flatnonzero(new)
             self._table[fresh] = self._look_up(fresh.tolist())
             found = self._table[ids]
         return found
