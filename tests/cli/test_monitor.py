@@ -128,7 +128,6 @@ def test_rows_that_are_not_taken_are_listed(moves: Path, tmp_path: Path) -> None
         (["--method", "filter", "--cost", "nowhere/cost.json"], ["no such folder"]),
         (["--method", "filter", "--cost", "same.json", "-o", "same.json"], []),
         (["--method", "filter", "--max", "nothing"], ["nothing", "no such column"]),
-        ([], ["--method"]),
     ],
 )
 def test_what_makes_no_sense_is_refused(moves: Path, options: list[str], words: list[str]) -> None:

@@ -14,7 +14,7 @@ from skytide.cli._stream import Run, check_outputs, letters_option
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
 
-METHODS = ("naive", "filter", "sampling", "hybrid")
+METHODS = ("naive", "filter", "auto", "sampling", "hybrid")
 
 
 @click.command("monitor", short_help="The changes of the skyline of clients that say little, and what they say.")
@@ -22,7 +22,9 @@ METHODS = ("naive", "filter", "sampling", "hybrid")
 @preference_options
 @click.option("--id", "id_column", metavar="COL", required=True, help="The column that names clients.")
 @click.option("--time", "time_column", metavar="COL", required=True, help="Each distinct time is a timestamp.")
-@click.option("--method", type=click.Choice(METHODS), required=True, help="Who tells what, and when.")
+@click.option(
+    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="Who tells what, and when."
+)
 @click.option("--theta", metavar="THETA", help="Instead: who is in the skyline in at least this share of timestamps.")
 @click.option("--over", type=click.IntRange(min=1), metavar="S", help="The share is of the last S timestamps.")
 @click.option("--epsilon", type=float, default=0.2, show_default=True, help="Sampling: how far theta may be missed.")
@@ -55,10 +57,11 @@ def command(
     """The changes of the skyline of clients that say as little as the method allows: time, change (+ or -), id.
 
     Each id is a client, each row its new point; a row whose preference columns are all empty takes it away. Rows are
-    expected in the order of their times. `naive` tells every move, `filter` only what can change the skyline; both are
-    exact. `sampling` looks at some timestamps only, and `hybrid` at the same ones, but each client does what costs it
-    least. With --theta 0.8 --over 1000 the changes are those of who was in at least 80 % of the last 1000 skylines.
-    --cost writes messages and bytes, up and down, without those of the first timestamp, which are given apart.
+    expected in the order of their times. `naive` tells every move, `filter` only what can change the skyline, and with
+    `auto` each client does which of the two costs it less; the three are exact. `sampling` looks at some timestamps
+    only, and `hybrid` at the same ones, but each client does what costs it least. With --theta 0.8 --over 1000 the
+    changes are those of who was in at least 80 % of the last 1000 skylines. --cost writes messages and bytes, up and
+    down, without those of the first timestamp, which are given apart.
 
     \b
       skytide monitor sensors.parquet --max heat --max dust --id sensor --time minute --method filter --cost cost.json

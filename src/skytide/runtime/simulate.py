@@ -7,6 +7,7 @@ has anything to say, as in the paper: messages take no time. The first timestamp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,14 @@ from skytide.protocols.filtering.messages import (
     Message,
     Questions,
     Releases,
-    Reports,
     Schedules,
     decode,
     encode,
     size_of,
 )
 from skytide.protocols.filtering.methods import method_of
+from skytide.protocols.filtering.server import joined
+from skytide.runtime.faults import Faults, Network
 
 NONE: Integers = np.zeros(0, np.int64)
 
@@ -114,7 +116,9 @@ class Quality:
 class Simulation:
     """Runs a method over a series of timestamps; clients are numbers from 0, timestamps are counted from 0.
 
-    `quality` also computes every true skyline, for recall and precision. Options are those of `method_of`.
+    `quality` also computes every true skyline, for recall and precision. `faults` let messages be lost, doubled, late
+    and out of order; the link layer sees to it that none is missing, and counts what it sends apart, in
+    `network.counts`. Options are those of `method_of`.
 
     >>> simulation = Simulation(2, "filter")
     >>> points = np.array([[1.0, 4.0], [2.0, 2.0], [3.0, 3.0]])
@@ -140,14 +144,18 @@ class Simulation:
         delta: float = 0.1,
         seed: int = 1,
         quality: bool = False,
+        faults: Faults | None = None,
     ) -> None:
         self._dimensions = dimensions
-        made = method_of(method, dimensions, pairs=pairs, epsilon=epsilon, delta=delta, seed=seed)
-        self._server, self._answers, self.exact = made
+        self._made = partial(method_of, method, dimensions, pairs=pairs, epsilon=epsilon, delta=delta, seed=seed)
+        self._server, self._answers, self.exact = self._made()
+        self.network = Network(faults or Faults())
+        self._faulty = faults is not None
         self._block = ClientBlock(dimensions)
         self._quality = Quality(pairs) if quality and not self.exact else None
         self._points: Floats = np.zeros((0, dimensions))
         self._alive: Booleans = np.zeros(0, np.bool_)
+        self._crashed: Integers = NONE
         self.tally = Tally(dimensions)
         self.timestamps = 0
 
@@ -161,36 +169,54 @@ class Simulation:
             raise InputError("a timestamp is not usable", remedy="give each client one point of numbers")
         time = self.timestamps
         self.timestamps += 1
-        said = [self._carried(block) for block in self._block.observe(time, clients, points, gone)]
-        whom = self._server.begin(time, said)
+        clients, points = self._world(clients, points, gone)
+        whom = self._server.begin(time, self._carried(self._block.observe(time, clients, points, gone)))
         while len(whom):
-            asked = self._carried(Questions(time, whom))
-            assert isinstance(asked, Questions)
-            answers = self._carried(self._block.answer(asked))
-            assert isinstance(answers, Reports)
-            whom = self._server.answered(answers)
-        for order in map(self._carried, self._server.settle()):
+            asked = self._carried([Questions(time, whom)])
+            answers = self._carried([self._block.answer(block) for block in asked if isinstance(block, Questions)])
+            whom = self._server.answered(joined(answers))
+        for order in self._carried(self._server.settle()):
             assert isinstance(order, Boxes | Schedules | Releases)
             self._block.obey(order)
         changes = self._answers.observe(self._server.skyline(), time)
         if self._quality is not None:
-            self._quality.observe(self._truth(clients, points, gone), changes, time)
+            living = np.flatnonzero(self._alive)
+            truth = living[skyline_mask(self._points[living])] if len(living) else NONE
+            self._quality.observe(truth, changes, time)
         return changes
 
-    def _carried(self, message: Message) -> Message:
-        """The message as it arrives, counted."""
-        self.tally.record(message.kind, message.clients, initial=message.time == 0)
-        return decode(encode(message, self._dimensions))
+    def crash(self, clients: Integers) -> None:
+        """Let clients lose all they know; in the next timestamp they come as new ones, with the points they have."""
+        clients = clients[self._alive[clients]]
+        self._block.forget(clients)
+        self._crashed = np.union1d(self._crashed, clients)
 
-    def _truth(self, clients: Integers, points: Floats, gone: Integers) -> Integers:
+    def crash_server(self) -> None:
+        """Let the server lose all it knows of the clients, who notice and come as new ones. Its counts are durable."""
+        self._server = self._made().server
+        self.crash(np.flatnonzero(self._alive))
+
+    def _carried(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages as they arrive, counted; over a faulty network one by one, in any order."""
+        for block in messages:
+            self.tally.record(block.kind, block.clients, initial=block.time == 0)
+        blocks = [(encode(block, self._dimensions), size_of(block.kind, self._dimensions)) for block in messages]
+        if not self._faulty:
+            return [decode(block) for block, _ in blocks]
+        single = [block[at : at + size] for block, size in blocks for at in range(0, len(block), size)]
+        return [decode(message) for message in self.network.carry(single)]
+
+    def _world(self, clients: Integers, points: Floats, gone: Integers) -> tuple[Integers, Floats]:
+        """Remember where clients are; those who move or have crashed, with their points."""
         room = max(int(clients.max(initial=-1)), int(gone.max(initial=-1))) + 1 - len(self._alive)
         if room > 0:
             self._points = np.concatenate((self._points, np.zeros((room, self._dimensions))))
             self._alive = np.concatenate((self._alive, np.zeros(room, np.bool_)))
         self._alive[gone] = False
         self._alive[clients], self._points[clients] = True, points
-        living = np.flatnonzero(self._alive)
-        return living[skyline_mask(self._points[living])] if len(living) else NONE
+        back = np.setdiff1d(self._crashed[self._alive[self._crashed]], clients)
+        self._crashed = NONE
+        return np.concatenate((clients, back)), np.concatenate((points, self._points[back]))
 
     def cost(self) -> dict[str, Any]:
         """What was sent after the initialisation, what was sent in it, and how good the answers were.

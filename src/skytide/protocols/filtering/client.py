@@ -32,6 +32,7 @@ class ClientBlock:
     def __init__(self, dimensions: int) -> None:
         self._points, self._low, self._high, self._floor, self._roof = (np.zeros((0, dimensions)) for _ in range(5))
         self._alive: Booleans = np.zeros(0, np.bool_)
+        self._lost: Booleans = self._alive  # has forgotten everything
         self._stale: Booleans = self._alive  # moved since the point was told
         self._mode = np.zeros(0, np.int8)
         self._schedule: Schedule | None = None
@@ -47,7 +48,8 @@ class ClientBlock:
 
         self._points, self._low, self._high = grown(self._points), grown(self._low), grown(self._high)
         self._floor, self._roof = grown(self._floor), grown(self._roof)
-        self._alive, self._stale, self._mode = grown(self._alive), grown(self._stale), grown(self._mode)
+        self._alive, self._lost = grown(self._alive), grown(self._lost)
+        self._stale, self._mode = grown(self._stale), grown(self._mode)
 
     def observe(self, time: int, clients: Integers, points: Floats, gone: Integers) -> list[Message]:
         """Let a timestamp come with new points of some clients, and some that go; what is told. O(clients known)."""
@@ -55,11 +57,12 @@ class ClientBlock:
         self._reserve(max(int(clients.max(initial=-1)), int(gone.max(initial=-1))) + 1)
         leaving = gone[self._alive[gone]]
         self._alive[leaving] = False
-        new, old = clients[~self._alive[clients]], clients[self._alive[clients]]
-        moved = old[(self._points[old] != points[self._alive[clients]]).any(axis=1)]
+        known = self._alive[clients] & ~self._lost[clients]
+        new, old = clients[~known], clients[known]
+        moved = old[(self._points[old] != points[known]).any(axis=1)]
         self._points[clients] = points
         self._floor[new] = self._roof[new] = self._points[new]
-        self._alive[new], self._mode[new] = True, FREE
+        self._alive[new], self._lost[new], self._mode[new] = True, False, FREE
         recall(self._points, self._floor, self._roof)
         self._stale[moved] = True
         said: list[Message] = [Departures(time, leaving)] if len(leaving) else []
@@ -78,6 +81,10 @@ class ClientBlock:
             sampled[failed] = False
             due.append((Kind.SAMPLE, np.flatnonzero(sampled)))
         return due
+
+    def forget(self, clients: Integers) -> None:
+        """Let clients lose all they know, as after a crash; with their next points they come as new. O(clients)."""
+        self._lost[clients] = True
 
     def answer(self, questions: Questions) -> Reports:
         """What clients say when asked where they are. O(questions)."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from skytide.errors import OptionError
 from skytide.monitors.frequent.pairs import Theta, pairs_of
 from skytide.protocols.filtering.answers import SNAPSHOT, Answers, ExactAnswers, SampledAnswers
+from skytide.protocols.filtering.auto import AutoServer
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.hybrid import HybridServer
 from skytide.protocols.filtering.schedule import Schedule, sampling_rate
 from skytide.protocols.filtering.server import NaiveServer, SamplingServer, Server
 
-EXACT = ("naive", "filter")
+EXACT = ("naive", "filter", "auto")
 SAMPLED = ("sampling", "hybrid")
 METHODS = (*EXACT, *SAMPLED)
 
@@ -43,8 +44,8 @@ def method_of(
     if name not in METHODS:
         raise OptionError("is not a method", value=name, remedy="choose one of " + ", ".join(METHODS))
     if name in EXACT:
-        server = FilterServer(dimensions) if name == "filter" else NaiveServer(dimensions)
-        return Method(server, ExactAnswers(pairs), exact=True)
+        servers: dict[str, Callable[[int], Server]] = {"naive": NaiveServer, "filter": FilterServer, "auto": AutoServer}
+        return Method(servers[name](dimensions), ExactAnswers(pairs), exact=True)
     if not 0 <= seed < 2**64:
         raise OptionError("is not a seed", value=seed, remedy="give a whole number from 0 to 2^64 - 1")
     schedule = Schedule(seed, sampling_rate(pairs_of(None, None, pairs), epsilon, delta))

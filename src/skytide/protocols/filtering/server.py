@@ -68,6 +68,19 @@ def gathered(said: Sequence[Message], dimensions: int) -> Said:
     )
 
 
+def joined(blocks: Sequence[Message]) -> Reports:
+    """Reports of one kind and timestamp as one block. O(clients d)."""
+    reports = [block for block in blocks if isinstance(block, Reports)]
+    return Reports(
+        reports[0].kind,
+        reports[0].time,
+        np.concatenate([block.clients for block in reports]),
+        np.concatenate([block.points for block in reports]),
+        np.concatenate([block.floor for block in reports]),
+        np.concatenate([block.roof for block in reports]),
+    )
+
+
 class NaiveServer:
     """Every client tells every move: no questions, no orders.
 

@@ -1,0 +1,108 @@
+"""The method Auto: exact as Filter and Naive are, and each client does which of the two costs it less.
+
+Filter costs a client two messages for a failure and three for a probe, Naive one for a move. A client with more than
+one message per timestamp, on average over the last few, is released: it tells every move and hears nothing. For the
+server it then has a box of no extent. After a while it gets a box again, and after each vain attempt it waits twice as
+long. Not in zhang09c, whose answer to restless clients is sampling, which is not exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skytide.kernel.filtering import recall
+from skytide.model import Booleans, Floats, Integers
+from skytide.protocols.filtering.filter import FilterServer
+from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Releases, Reports
+from skytide.protocols.filtering.server import NONE, gathered
+
+BAR = 1.0
+"""Messages per timestamp that are too many: a client that tells every move sends no more."""
+MEMORY = 16.0
+"""Messages are averaged over about so many timestamps."""
+FIRST, LONGEST = 64, 4096
+"""How many timestamps a released client waits for its next box, at first and at most."""
+FAILURE, PROBE = 2.0, 3.0
+
+
+class AutoServer:
+    """Keeps the exact skyline; restless clients tell every move, the others leave their boxes first.
+
+    >>> server, rng = AutoServer(dimensions=1), np.random.default_rng(1)
+    >>> for time in range(40):
+    ...     points = rng.random((2, 1))
+    ...     blocks = [Reports(Kind.FAILURE, time, np.arange(2), points, points - 0.1, points + 0.1)]
+    ...     _ = server.begin(time, blocks)
+    ...     kinds = {order.kind.name for order in server.settle()}
+    ...     if "RELEASE" in kinds: break
+    >>> 5 < time < 20
+    True
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions, self._time = dimensions, 0
+        self._filter = FilterServer(dimensions)
+        empty = np.zeros((0, dimensions))
+        self._floor: Floats = empty  # of free clients
+        self._roof: Floats = empty
+        self._free: Booleans = np.zeros(0, np.bool_)
+        self._traffic: Floats = np.zeros(0)
+        self._wait: Integers = np.zeros(0, np.int64)
+        self._again: Integers = np.zeros(0, np.int64)  # when a free client gets its next box
+
+    def _reserve(self, room: int) -> None:
+        before = len(self._free)
+        if room <= before:
+            return
+        more = max(room, 2 * before) - before
+
+        def grown(array: np.ndarray) -> np.ndarray:
+            return np.concatenate((array, np.zeros((more, *array.shape[1:]), array.dtype)))
+
+        self._floor, self._roof, self._free = grown(self._floor), grown(self._roof), grown(self._free)
+        self._traffic, self._wait, self._again = grown(self._traffic), grown(self._wait), grown(self._again)
+
+    def begin(self, time: int, said: Sequence[Message]) -> Integers:
+        """Take failures and moves, and the clients that come and go; whom to ask."""
+        self._time, told = time, gathered(said, self._dimensions)
+        self._reserve(max(int(told.clients.max(initial=-1)), int(told.gone.max(initial=-1))) + 1)
+        self._traffic *= 1.0 - 1.0 / MEMORY
+        self._free[told.new], self._traffic[told.new], self._wait[told.new] = False, 0.0, FIRST
+        failed = np.concatenate([NONE, *(block.clients for block in said if block.kind == Kind.FAILURE)])
+        self._traffic[failed] += FAILURE / MEMORY
+        free = self._free[told.clients]
+        who, points = told.clients[free], told.points[free]
+        floor, roof = self._floor[who], self._roof[who]
+        recall(points, floor, roof)
+        self._floor[who], self._roof[who] = floor, roof
+        due = self._again[who] <= time
+        self._free[who[due]], self._traffic[who[due]] = False, 0.0
+        # Who stays free has no reach for the server, and so a box of no extent.
+        told.floor[free], told.roof[free] = (np.where(due[:, None], reach, points) for reach in (floor, roof))
+        return self._filter.start(time, told)
+
+    def answered(self, answers: Reports) -> Integers:
+        """Take the answers to all questions; whom to ask next."""
+        self._traffic[answers.clients] += PROBE / MEMORY
+        return self._filter.answered(answers)
+
+    def settle(self) -> list[Order]:
+        """End the timestamp: boxes for those who told their points, unless they tell all of them anyway."""
+        found = self._filter.settle()
+        told = np.concatenate([NONE, *(order.clients for order in found)])
+        leaving = told[~self._free[told] & (self._traffic[told] > BAR)]
+        self._free[leaving] = True
+        self._again[leaving] = self._time + self._wait[leaving]
+        self._wait[leaving] = np.minimum(2 * self._wait[leaving], LONGEST)
+        records, boxed = self._filter.records, told[~self._free[told]]
+        self._floor[leaving], self._roof[leaving] = records.floor[leaving], records.roof[leaving]
+        orders: list[Order] = [Releases(self._time, leaving)] if len(leaving) else []
+        if len(boxed):
+            orders.append(Boxes(self._time, boxed, records.low[boxed], records.high[boxed]))
+        return orders
+
+    def skyline(self) -> Integers:
+        """The clients in the skyline, in order."""
+        return self._filter.skyline()
