@@ -92,12 +92,12 @@ def probabilities(store: Store, found: Floats) -> None:
 
 @part
 def _probability(store: Store, one: int) -> float:
-    chances, total = store.chances, 0.0
+    chances, total, rest = store.chances, 0.0, 0.0
     if store.lives[POSSIBLE, one]:
         for u in range(store.lives[START, one], store.lives[STOP, one]):
             if store.until[u] != GONE:
-                total += chances[P, u] * chances[NEWER, u] * chances[OLDER, u]
-    return total
+                total, rest = _less(total, rest, -chances[P, u] * chances[NEWER, u] * chances[OLDER, u])
+    return min(1.0, total + rest)
 
 
 # -- instants ----------------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def _weigh_newer(store: Store, other: int, one: int, bar: float, least: float) -
     meta[TESTS] += 1
     all_of_it = dominates(store.boxes[HIGH, one], store.boxes[LOW, other])
     hit = lost = False
-    most = 0.0
+    most, rest = 0.0, 0.0
     for v in range(lives[START, other], lives[STOP, other]):
         if store.until[v] == GONE:
             continue
@@ -258,10 +258,10 @@ def _weigh_newer(store: Store, other: int, one: int, bar: float, least: float) -
                 meta[LIVE] -= 1
                 lost = True
                 continue
-        most += chances[P, v] * chances[NEWER, v]
+        most, rest = _less(most, rest, -chances[P, v] * chances[NEWER, v])
     if hit and lives[POSSIBLE, other]:
         lives[TOUCHED, other] = 1
-        if most < bar:
+        if most + rest < bar:
             lives[POSSIBLE, other] = 0
     if lost:
         _measure(store, other)

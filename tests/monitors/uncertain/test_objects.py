@@ -258,6 +258,13 @@ def test_sums_that_rounding_takes_above_1_are_taken() -> None:
     assert [one for one, _ in window.query()] == ["a"]
 
 
+def test_the_rounding_of_a_million_instances_is_no_probability_above_1() -> None:
+    for n in (300_000, 1_000_000):
+        window = window_of()
+        window.extend({"v": np.zeros(n)}, probabilities=np.full(n, 1 / n), objects=np.zeros(n, np.int64))
+        assert dict(window.query()) == pytest.approx({0: 1.0}, rel=1e-15) and window.probability(0) <= 1
+
+
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
