@@ -15,7 +15,7 @@ demo: .venv/ready
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: .venv/ready lint
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from skytide.spark import CurrentTable
 from tests.spark.streaming.contract import Case, differences, expected, rows_of
 
-CASE = Case(batches=5)
+CASE = Case(batches=4)
 
 
 def job(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
