@@ -18,6 +18,7 @@ from skytide.model import Booleans, Changes, Floats, Integers, Ledger
 from skytide.monitors.frequent.changes import PairChange, PairChanges
 from skytide.monitors.frequent.pairs import Theta, pairs_of
 from skytide.protocols.filtering.answers import SNAPSHOT, ExactAnswers
+from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.client import ClientBlock
 from skytide.protocols.filtering.messages import (
     Boxes,
@@ -46,10 +47,7 @@ class Tally:
 
     def record(self, kind: Kind, clients: Integers, *, initial: bool) -> None:
         """Count one message for each client, of whom each is named once. O(clients)."""
-        counts = self._counts.get((initial, kind), NONE)
-        room = int(clients.max(initial=-1)) + 1
-        if room > len(counts):
-            counts = np.concatenate((counts, np.zeros(max(room, 2 * len(counts)) - len(counts), np.int64)))
+        counts = grown(self._counts.get((initial, kind), NONE), room_for(clients))
         counts[clients] += 1
         self._counts[initial, kind] = counts
 
@@ -208,10 +206,8 @@ class Simulation:
 
     def _world(self, clients: Integers, points: Floats, gone: Integers) -> tuple[Integers, Floats]:
         """Remember where clients are; those who move or have crashed, with their points."""
-        room = max(int(clients.max(initial=-1)), int(gone.max(initial=-1))) + 1 - len(self._alive)
-        if room > 0:
-            self._points = np.concatenate((self._points, np.zeros((room, self._dimensions))))
-            self._alive = np.concatenate((self._alive, np.zeros(room, np.bool_)))
+        room = room_for(clients, gone)
+        self._points, self._alive = grown(self._points, room), grown(self._alive, room)
         self._alive[gone] = False
         self._alive[clients], self._points[clients] = True, points
         back = np.setdiff1d(self._crashed[self._alive[self._crashed]], clients)

@@ -20,6 +20,7 @@ from skytide.model import Booleans, Changes, Integers
 from skytide.monitors.frequent.changes import PairChanges
 from skytide.monitors.frequent.frequent import Frequent
 from skytide.monitors.frequent.pairs import Pair, Theta, pairs_of
+from skytide.protocols.filtering.arrays import grown, room_for
 
 SNAPSHOT = ((1, 1),)
 """The query whose answer is the skyline itself."""
@@ -65,13 +66,12 @@ class _Counted:
         while self._samples and self._samples[0][0] <= seen - over:
             self._counts[self._samples.popleft()[1]] -= 1
         if skyline is not None:
-            more = max(0, int(skyline.max(initial=-1)) + 1 - len(self._counts))
-            self._counts = np.concatenate((self._counts, np.zeros(more, np.int64)))
+            self._counts = grown(self._counts, room_for(skyline))
             self._counts[skyline] += 1
             self._samples.append((seen, skyline))
         samples = len(self._samples)
         bar = math.ceil(self._pair.theta * over * samples / min(seen, over)) if samples else 0
-        before = np.concatenate((self.answer, np.zeros(len(self._counts) - len(self.answer), np.bool_)))
+        before = grown(self.answer, len(self._counts))[: len(self._counts)]
         self.answer = self._counts >= min(bar, 2**62) if samples else np.zeros(len(self._counts), np.bool_)
         return np.flatnonzero(before & ~self.answer), np.flatnonzero(self.answer & ~before)
 

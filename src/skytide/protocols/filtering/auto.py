@@ -14,6 +14,7 @@ import numpy as np
 
 from skytide.kernel.filtering import recall
 from skytide.model import Booleans, Floats, Integers
+from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Releases, Reports
 from skytide.protocols.filtering.server import NONE, gathered
@@ -53,21 +54,14 @@ class AutoServer:
         self._again: Integers = np.zeros(0, np.int64)  # when a free client gets its next box
 
     def _reserve(self, room: int) -> None:
-        before = len(self._free)
-        if room <= before:
-            return
-        more = max(room, 2 * before) - before
-
-        def grown(array: np.ndarray) -> np.ndarray:
-            return np.concatenate((array, np.zeros((more, *array.shape[1:]), array.dtype)))
-
-        self._floor, self._roof, self._free = grown(self._floor), grown(self._roof), grown(self._free)
-        self._traffic, self._wait, self._again = grown(self._traffic), grown(self._wait), grown(self._again)
+        self._floor, self._roof = grown(self._floor, room), grown(self._roof, room)
+        self._free, self._traffic = grown(self._free, room), grown(self._traffic, room)
+        self._wait, self._again = grown(self._wait, room), grown(self._again, room)
 
     def begin(self, time: int, said: Sequence[Message]) -> Integers:
         """Take failures and moves, and the clients that come and go; whom to ask."""
         self._time, told = time, gathered(said, self._dimensions)
-        self._reserve(max(int(told.clients.max(initial=-1)), int(told.gone.max(initial=-1))) + 1)
+        self._reserve(room_for(told.clients, told.gone))
         self._traffic *= 1.0 - 1.0 / MEMORY
         self._free[told.new], self._traffic[told.new], self._wait[told.new] = False, 0.0, FIRST
         failed = np.concatenate([NONE, *(block.clients for block in said if block.kind == Kind.FAILURE)])

@@ -11,6 +11,7 @@ import numpy as np
 
 from skytide.kernel.filtering import outside, recall
 from skytide.model import Booleans, Floats, Integers
+from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Departures, Kind, Message, Order, Questions, Reports, Schedules
 from skytide.protocols.filtering.schedule import Schedule
 
@@ -38,23 +39,16 @@ class ClientBlock:
         self._schedule: Schedule | None = None
 
     def _reserve(self, room: int) -> None:
-        before = len(self._alive)
-        if room <= before:
-            return
-        more = max(room, 2 * before) - before
-
-        def grown(array: np.ndarray) -> np.ndarray:
-            return np.concatenate((array, np.zeros((more, *array.shape[1:]), array.dtype)))
-
-        self._points, self._low, self._high = grown(self._points), grown(self._low), grown(self._high)
-        self._floor, self._roof = grown(self._floor), grown(self._roof)
-        self._alive, self._lost = grown(self._alive), grown(self._lost)
-        self._stale, self._mode = grown(self._stale), grown(self._mode)
+        self._points, self._low = grown(self._points, room), grown(self._low, room)
+        self._high, self._floor = grown(self._high, room), grown(self._floor, room)
+        self._roof, self._mode = grown(self._roof, room), grown(self._mode, room)
+        self._alive, self._lost = grown(self._alive, room), grown(self._lost, room)
+        self._stale = grown(self._stale, room)
 
     def observe(self, time: int, clients: Integers, points: Floats, gone: Integers) -> list[Message]:
         """Let a timestamp come with new points of some clients, and some that go; what is told. O(clients known)."""
         points = np.asarray(points, np.float64)
-        self._reserve(max(int(clients.max(initial=-1)), int(gone.max(initial=-1))) + 1)
+        self._reserve(room_for(clients, gone))
         leaving = gone[self._alive[gone]]
         self._alive[leaving] = False
         known = self._alive[clients] & ~self._lost[clients]

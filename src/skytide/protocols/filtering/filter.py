@@ -26,6 +26,7 @@ from skytide.kernel.filtering import (
     share_room,
 )
 from skytide.model import Booleans, Floats, Integers
+from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Message, Order, Reports
 from skytide.protocols.filtering.server import Said, gathered
 
@@ -60,18 +61,10 @@ class FilterServer:
         self._dominator: Integers = np.zeros(0, np.int64)
 
     def _reserve(self, room: int) -> None:
-        before = len(self._alive)
-        if room <= before:
-            return
-        more = max(room, 2 * before) - before
-
-        def grown(array: np.ndarray, fill: float = 0) -> np.ndarray:
-            return np.concatenate((array, np.full((more, *array.shape[1:]), fill, array.dtype)))
-
-        self._records = Records(*map(grown, self._records))
-        self._alive, self._member = grown(self._alive), grown(self._member)
-        self._told, self._known = grown(self._told), grown(self._known)
-        self._dominator = grown(self._dominator, NOBODY)
+        self._records = Records._make(grown(column, room) for column in self._records)
+        self._alive, self._member = grown(self._alive, room), grown(self._member, room)
+        self._told, self._known = grown(self._told, room), grown(self._known, room)
+        self._dominator = grown(self._dominator, room, NOBODY)
 
     # -- a timestamp ---------------------------------------------------------------------------------------------------
 
@@ -82,7 +75,7 @@ class FilterServer:
     def start(self, time: int, told: Said) -> Integers:
         """`begin` with what was said in one piece."""
         self._time = time
-        self._reserve(max(int(told.clients.max(initial=NOBODY)), int(told.gone.max(initial=NOBODY))) + 1)
+        self._reserve(room_for(told.clients, told.gone))
         self._told[:] = False
         self._alive[told.gone] = self._member[told.gone] = False
         self._dominator[told.gone] = NOBODY

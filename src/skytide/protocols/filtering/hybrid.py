@@ -23,6 +23,7 @@ import numpy as np
 from skytide.kernel.batch import skyline_mask
 from skytide.kernel.filtering import NOBODY, Records, best_dominators, fitting, outside, recall, share_room, stand_apart
 from skytide.model import Floats, Integers
+from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.client import BOXED, SAMPLED
 from skytide.protocols.filtering.filter import FilterServer, widen
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Reports, Schedules
@@ -64,16 +65,9 @@ class HybridServer:
         self._calm: Integers = np.zeros(0, np.int64)
 
     def _reserve(self, room: int) -> None:
-        before = len(self._mode)
-        if room <= before:
-            return
-        more = max(room, 2 * before) - before
-
-        def grown(array: np.ndarray) -> np.ndarray:
-            return np.concatenate((array, np.zeros((more, *array.shape[1:]), array.dtype)))
-
-        self._points, self._floor, self._roof = grown(self._points), grown(self._floor), grown(self._roof)
-        self._mode, self._traffic, self._calm = grown(self._mode), grown(self._traffic), grown(self._calm)
+        self._points, self._floor = grown(self._points, room), grown(self._floor, room)
+        self._roof, self._mode = grown(self._roof, room), grown(self._mode, room)
+        self._traffic, self._calm = grown(self._traffic, room), grown(self._calm, room)
 
     # -- a timestamp ---------------------------------------------------------------------------------------------------
 
@@ -82,7 +76,7 @@ class HybridServer:
         self._time, self._sampled = time, self._schedule.sampled(time)
         boxed = gathered([block for block in said if block.kind != Kind.SAMPLE], self._dimensions)
         samples = gathered([block for block in said if block.kind == Kind.SAMPLE], self._dimensions)
-        self._reserve(max(int(each.max(initial=-1)) for each in (boxed.clients, samples.clients, boxed.gone)) + 1)
+        self._reserve(room_for(boxed.clients, samples.clients, boxed.gone))
         self._traffic *= 1.0 - 1.0 / self._window
         self._mode[boxed.gone] = 0
         self._mode[boxed.new], self._traffic[boxed.new] = BOXED, 0.0

@@ -15,6 +15,7 @@ import numpy as np
 
 from skytide.kernel.batch import skyline_mask
 from skytide.model import Booleans, Floats, Integers
+from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Departures, Kind, Message, Order, Reports, Schedules
 from skytide.protocols.filtering.schedule import Schedule
 
@@ -104,10 +105,8 @@ class NaiveServer:
         return NONE
 
     def _take(self, told: Said) -> None:
-        room = max(int(told.clients.max(initial=-1)), int(told.gone.max(initial=-1))) + 1
-        more = max(room, 2 * len(self._alive)) - len(self._alive) if room > len(self._alive) else 0
-        self._points = np.concatenate((self._points, np.zeros((more, self._dimensions))))
-        self._alive = np.concatenate((self._alive, np.zeros(more, np.bool_)))
+        room = room_for(told.clients, told.gone)
+        self._points, self._alive = grown(self._points, room), grown(self._alive, room)
         self._alive[told.gone] = False
         self._alive[told.clients] = True
         self._points[told.clients] = told.points
