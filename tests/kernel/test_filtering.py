@@ -12,12 +12,14 @@ from skytide.kernel.filtering import (
     NOBODY,
     OPEN,
     Records,
+    fitting,
     judge,
     keep_below,
     outside,
     recall,
     set_apart,
     share_room,
+    stand_apart,
 )
 from skytide.model import Booleans, Floats, Integers
 from skytide.reference.batch import dominates, skyline
@@ -106,6 +108,30 @@ def test_the_cut_lies_between_two_reaches_that_do_not_meet_and_avoids_probe_sour
     busy = fresh_records(points, 1.0)
     set_apart(busy, np.arange(2), np.full((64, 2), 3.0))
     assert 1.0 <= busy.high[0, 0] < 3.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(VALUE, VALUE), min_size=1, max_size=5), st.tuples(VALUE, VALUE))
+def test_the_box_of_a_newcomer_fits_where_the_members_are(
+    rows: list[tuple[float, ...]], newcomer: tuple[float, ...]
+) -> None:
+    members = [rows[one] for one in skyline(rows)]
+    points = np.array([*members, newcomer])
+    records, last = fresh_records(points, 0.3), len(members)
+    stand_apart(records, np.array([last]), np.arange(last), np.zeros((0, 2)))
+    assert not outside(records.low, records.high, points).any()
+    low, high = points.copy(), points.copy()
+    low[last], high[last] = records.low[last], records.high[last]
+    hopeless = any(dominates(one, newcomer) or one == newcomer for one in members)
+    assert hopeless or fitting(low, high, np.array([last]), np.arange(last)).all()
+
+
+def test_a_box_fits_below_a_member_apart_from_all_or_above_them_and_not_across() -> None:
+    members = np.array([[2.0, 6.0], [6.0, 2.0]])
+    boxes = [((7.0, 7.0), (9.0, 9.0)), ((3.0, 3.0), (4.0, 5.0)), ((0.0, 0.0), (1.0, 1.0)), ((3.0, 3.0), (4.0, 7.0))]
+    low = np.concatenate((members, [box[0] for box in boxes]))
+    high = np.concatenate((members, [box[1] for box in boxes]))
+    assert fitting(low, high, np.arange(2, 6), np.arange(2)).tolist() == [True, True, True, False]
 
 
 def test_what_hangs_on_a_record_keeps_hanging() -> None:

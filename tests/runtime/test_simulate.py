@@ -120,7 +120,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 @pytest.mark.parametrize(
     ("clients", "points"),
-    [([0, 0], [[1.0], [2.0]]), ([0], [[1.0], [2.0]]), ([0], [[float("nan")]])],
+    [([0, 0], [[1.0], [2.0]]), ([0], [[1.0], [2.0]]), ([0], [[float("nan")]]), ([-1], [[1.0]])],
 )
 def test_a_timestamp_that_is_not_usable_is_refused_and_leaves_no_trace(
     clients: list[int], points: list[list[float]]

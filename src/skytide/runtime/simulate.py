@@ -163,8 +163,12 @@ class Simulation:
         A client that goes and has a new point has gone and come back.
         """
         points = np.ascontiguousarray(points, np.float64).reshape(-1, self._dimensions)
-        if len(points) != len(clients) or len(np.unique(clients)) != len(clients) or np.isnan(points).any():
-            raise InputError("a timestamp is not usable", remedy="give each client one point of numbers")
+        clients, gone = np.asarray(clients, np.int64), np.unique(np.asarray(gone, np.int64))
+        once = len(points) == len(clients) == len(np.unique(clients))
+        if not once or np.isnan(points).any() or min(clients.min(initial=0), gone.min(initial=0)) < 0:
+            raise InputError(
+                "a timestamp is not usable", remedy="number clients from 0, and give each one point of numbers"
+            )
         time = self.timestamps
         self.timestamps += 1
         clients, points = self._world(clients, points, gone)
