@@ -87,6 +87,21 @@ def test_a_product_of_a_maximised_column_keeps_its_sign() -> None:
     assert results.tolist() == [[-6.0, 6.0]] and verdicts == [PLACED] and bad == 0
 
 
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+def test_extreme_values_are_added_multiplied_and_halved_as_floats_are(operation: str) -> None:
+    numbers = [0.0, 1.0, -3.0, INF, -INF, 1.797e308, -1.797e308, 5e-324, -5e-324, 0.1]
+    for old in numbers:
+        rows = [[new] for new in numbers]
+        results, verdicts, _, _ = run(
+            [[old]] * len(rows), [True] * len(rows), list(range(len(rows))), rows, [OPERATIONS[operation]] * len(rows),
+            [1.0], False,
+        )  # fmt: skip
+        for new, found, verdict in zip(numbers, results[:, 0].tolist(), verdicts, strict=True):
+            held: dict[int, Any] = {0: (old,)}
+            assert (verdict == PLACED) == apply(held, 0, (new,), operation, "drop")
+            assert verdict == BAD or found == held[0][0]
+
+
 def test_what_a_bad_row_leaves_is_what_the_next_one_finds() -> None:
     rows = [[INF], [-INF], [5.0], [NAN], [NAN], [4.0], [8.0]]
     operations = [SET, 1, 1, SET, SET, AVERAGE, AVERAGE]

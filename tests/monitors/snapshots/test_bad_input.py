@@ -115,12 +115,12 @@ REFUSED: list[tuple[Call, type[SkytideError], str]] = [
 @pytest.mark.parametrize(("call", "kind", "text"), REFUSED, ids=range(len(REFUSED)))
 def test_a_refused_call_says_why_and_leaves_no_trace(call: Call, kind: type[SkytideError], text: str) -> None:
     monitor = _monitor()
-    before, asked = monitor.to_bytes(), monitor.stats()
+    before, asked, known = monitor.to_bytes(), monitor.stats(), len(monitor._names)
     with pytest.raises(kind, match=text) as caught:
         call(monitor)
     assert caught.value.reason and caught.value.remedy
     assert "\n" not in str(caught.value)
-    assert monitor.to_bytes() == before and monitor.stats() == asked
+    assert monitor.to_bytes() == before and monitor.stats() == asked and len(monitor._names) == known
     untouched = _monitor()
     for one in (monitor, untouched):
         one.extend({"p": [0.5, 7.0], "q": [3.0, 4.0], "g": ["x", "z"]}, [6, 8], ids=["a", "d"])

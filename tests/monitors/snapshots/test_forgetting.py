@@ -164,6 +164,11 @@ def test_whole_numbers_get_numbers_however_far_apart_they_are(ids: list[int]) ->
     names.numbers(np.array([10**6, 10**6 + 1, 77_777]))
     names.forget_since(known)
     assert len(names) == known and names.number(10**6) is None and names.number(77_777) is None
+    names.numbers(np.array([61_000]))
+    names.forget_since(known)
+    assert sorted(names.numbers(np.array([61_001, 61_000])).tolist()) == [known, known + 1]
+    assert names.ids(names.numbers(np.array([61_000, 61_001]))).tolist() == [61_000, 61_001]
+    names.forget_since(known)
     kept = np.arange(known) % 2 == 0
     expected = names.ids(np.flatnonzero(kept)).tolist()
     names.keep(kept)
