@@ -317,6 +317,7 @@ def test_a_probability_is_known_of_members_alone() -> None:
     window = window_of(thresholds=[0.3, 0.6])
     window.extend(np.array([[1.0], [2.0], [3.0]]), probabilities=[0.5, 0.8, 0.2])
     assert window.probability(2) == pytest.approx(0.4)
+    assert list(window.query(0.3 * (1 - 5e-13))) == list(window.query())
     with pytest.raises(IdError, match=r"0\.3"):
         window.probability(3)
 
