@@ -153,6 +153,23 @@ def test_a_refused_first_call_settles_nothing(call: Call, time: Any, name: Any) 
     assert listed(monitor.apply([(name, (1.0, 1.0))], time)) == [(time, "+", name)]
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_row_that_makes_one_that_waits_go_wrong_is_refused(stored: bool) -> None:
+    monitor = sk.Snapshots(sk.Preference.columns(1), lateness=9)
+    monitor.extend([("a", [1.0]), ("b", [1.0])], [1, 1])
+    monitor.extend([("a", [-INF], "add")], [5])
+    if stored:
+        monitor = sk.Snapshots.from_bytes(monitor.to_bytes())
+    before = monitor.to_bytes()
+    with pytest.raises(InputError, match="'a' the result of an update is not a number"):
+        monitor.extend(
+            [("b", [INF]), ("a", [INF])], [4, 4]
+        )  # both only set: it is the row of 5 that has no result then
+    assert monitor.to_bytes() == before
+    monitor.extend([("b", [INF]), ("a", [INF])], [4, 6])
+    assert listed(monitor.advance(9))[-2:] == [(4, "-", "b"), (6, "+", "b")]
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "text"),
     [

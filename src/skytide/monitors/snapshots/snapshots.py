@@ -119,6 +119,7 @@ class Snapshots:
         self._objects = Objects(preference.dimensions, signs, nulls == "worst", make, bool(preference.by))
         self._waiting = Waiting(preference.dimensions)
         self._latest = self._closed = LOWEST
+        self._calculates = False
         self._tallies = {"rows": 0, "late": 0, "bad": 0, "snapshots": 0, "entered": 0, "left": 0}
 
     # -- updates in ----------------------------------------------------------------------------------------------------
@@ -347,7 +348,11 @@ class Snapshots:
             return None, None
         bound = max(until, self._clock.closed_by(max(self._latest, int(rows.keys.max()))))
         if len(self._waiting):
-            self._refuse_bad(self._waiting.all().join(rows))
+            if self.nulls == "error" and self._calculate_with(rows):
+                waiting = self._waiting.all()
+                same = waiting.pick(np.flatnonzero(np.isin(waiting.handles, rows.handles)))
+                together = same.join(rows).in_order()
+                self._refuse_bad(together, self._effect(together))
             return None, None
         ordered = rows.in_order()
         due = ordered.pick(slice(0, int(np.searchsorted(ordered.keys, bound, side="right"))))
@@ -355,19 +360,16 @@ class Snapshots:
             return self._effect(due), due
         # Judged now, also where it is not due yet: who brings a row learns what is wrong with it, not who comes later.
         effect = self._effect(ordered)
-        if effect.bad:
-            self._refuse(ordered, effect)
+        self._refuse_bad(ordered, effect)
         return Effect(effect.values[: len(due.keys)], effect.verdicts[: len(due.keys)], 0), due
 
-    def _refuse_bad(self, rows: Arrivals) -> None:
-        """Under the policy `error`, an update whose result is no number is refused."""
-        if self.nulls == "error" and (rows.codes & 3).any():
-            rows = rows.in_order()
-            effect = self._effect(rows)
-            if effect.bad:
-                self._refuse(rows, effect)
+    def _calculate_with(self, rows: Arrivals) -> bool:
+        """Whether these rows, or those that wait, do more than to set objects: else every result is a number."""
+        return (self._calculates and len(self._waiting) > 0) or bool((rows.codes & 3).any())
 
-    def _refuse(self, due: Arrivals, effect: Effect) -> None:
+    def _refuse_bad(self, due: Arrivals, effect: Effect) -> None:
+        if not effect.bad:
+            return
         one = self._names.ids(due.handles[effect.verdicts == BAD][:1])[0]
         raise InputError(
             "the result of an update is not a number",
@@ -376,6 +378,7 @@ class Snapshots:
         )
 
     def _take(self, rows: Arrivals, effect: Effect | None, due: Arrivals | None, until: int) -> SnapshotChanges:
+        self._calculates = self._calculate_with(rows)
         self._latest = max(self._latest, until, int(rows.keys.max(initial=LOWEST)))
         bound = max(until, LOWEST if self._latest == LOWEST else self._clock.closed_by(self._latest))
         if effect is not None and due is not None:

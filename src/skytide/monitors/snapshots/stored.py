@@ -127,6 +127,7 @@ def _restore_pending(monitor: Snapshots, parts: Parts) -> None:
     partial = missing.any(axis=1) & ~deletes
     must(monitor.nulls == "worst" or not partial.any(), "pending rows")
     monitor._waiting.add(waiting, monitor._closed)
+    monitor._calculates = bool((waiting.codes & 3).any())
 
 
 def _whole(value: Any, least: int = 0) -> int:
