@@ -99,34 +99,36 @@ def judge(
     extent. A candidate that some other's upper corner dominates is BELOW it; one that no other's lower corner dominates
     is INSIDE. About the rest: the candidate itself is asked first, and once its point is known, one of those that may
     dominate it. `settled` are candidates whose boxes were apart before: two of them cannot dominate each other.
-    O(candidates^2 d) at most.
+    O(candidates^2 d) at most, far less if those that dominate many come first.
     """
+    # Who is below a candidate decides nothing: that candidate does.
+    standing = np.flatnonzero(verdicts != BELOW)
     for a in range(candidates.shape[0]):
         if verdicts[a] == OPEN:
-            other = _rival(high, low, settled, candidates, verdicts, a, known, False)
+            other = _rival(high, low, settled, candidates, verdicts, standing, a, known, False)
             if other != NOBODY:
                 verdicts[a], witness[a] = BELOW, other
-    for a in range(candidates.shape[0]):
-        if verdicts[a] != OPEN:
+    standing = np.flatnonzero(verdicts != BELOW)
+    for place in standing:
+        if verdicts[place] != OPEN:
             continue
-        one = candidates[a]
-        other = _rival(low, high, settled, candidates, verdicts, a, known, known[one])
+        one = candidates[place]
+        other = _rival(low, high, settled, candidates, verdicts, standing, place, known, known[one])
         if other == NOBODY:
-            verdicts[a] = INSIDE
+            verdicts[place] = INSIDE
         else:
             asked[other if known[one] else one] = True
 
 
 @njit(cache=True, _nrt=False)
 def _rival(
-    corner: Floats, own: Floats, settled: Booleans, candidates: Integers, verdicts: np.ndarray, a: int,
-    known: Booleans, unknown_only: bool,
+    corner: Floats, own: Floats, settled: Booleans, candidates: Integers, verdicts: np.ndarray, standing: Integers,
+    a: int, known: Booleans, unknown_only: bool,
 ) -> int:  # fmt: skip
-    """The first candidate one of whose corners dominates the opposite corner of candidate `a`."""
+    """The first standing candidate one of whose corners dominates the opposite corner of candidate `a`."""
     one = candidates[a]
-    for b in range(candidates.shape[0]):
+    for b in standing:
         other = candidates[b]
-        # Who is below a candidate decides nothing: that candidate does.
         if a == b or verdicts[b] == BELOW or (settled[a] and settled[b]) or (unknown_only and known[other]):
             continue
         if dominates_at(corner, other, own, one):

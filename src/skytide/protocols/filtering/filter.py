@@ -83,6 +83,8 @@ class FilterServer:
         self._tell(told)
         loose = self._loosened(np.concatenate((told.clients, told.gone)))
         candidates = np.concatenate((np.flatnonzero(self._member), loose))
+        with np.errstate(invalid="ignore", over="ignore"):
+            candidates = candidates[np.argsort(self._records.high[candidates].sum(axis=1), kind="stable")]
         # The boxes of the old skyline are apart; those of who reported are not boxes any more.
         self._settled = self._member[candidates] & ~self._told[candidates]
         self._candidates = candidates
