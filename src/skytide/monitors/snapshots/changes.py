@@ -33,5 +33,7 @@ class SnapshotChanges(Changes):
     @classmethod
     def concatenate(cls, parts: Sequence[Changes]) -> SnapshotChanges:
         """Runs that follow each other in time, as one run."""
+        # What came before the first time was known is nothing, of no kind.
+        some = [part for part in parts if len(part)] or parts[-1:]
         told = [part.snapshots for part in parts if isinstance(part, SnapshotChanges) and len(part.snapshots)]
-        return cls.over(Changes.concatenate(parts), np.concatenate(told) if told else np.zeros(0, np.int64))
+        return cls.over(Changes.concatenate(some), np.concatenate(told) if told else np.zeros(0, np.int64))

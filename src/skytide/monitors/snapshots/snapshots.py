@@ -170,7 +170,7 @@ class Snapshots:
         complete, leaves its object as it was, and is counted only. Otherwise as `apply`.
         """
         table, ids, op = opened(updates, self.preference, ids, op)
-        return self._extend(table, times, ids, op) if row_count(table) else SnapshotChanges.concatenate([])
+        return self._extend(table, times, ids, op) if row_count(table) else self._nothing()
 
     def _extend(self, table: Any, times: Any, ids: Any, op: Any, until: int = LOWEST) -> SnapshotChanges:
         """Take rows, and complete the snapshots that they complete, and those up to `until`."""
@@ -195,7 +195,7 @@ class Snapshots:
         bound = self._moment(now)
         if bound <= self._closed:
             self._latest = max(self._latest, bound)
-            return SnapshotChanges.concatenate([])
+            return self._nothing()
         self._latest = max(self._latest, bound)
         due = self._waiting.release(bound)
         self._closed = bound
@@ -399,7 +399,7 @@ class Snapshots:
 
     def _play(self, due: Arrivals, effect: Effect) -> SnapshotChanges:
         if not len(due.keys):
-            return SnapshotChanges.concatenate([])
+            return self._nothing()
         sound = due.keys if not effect.bad else due.keys[effect.verdicts != BAD]
         snapshots = sound[np.concatenate((np.ones(min(1, len(sound)), bool), sound[1:] != sound[:-1]))]
         self._tallies["rows"] -= effect.bad
@@ -416,6 +416,12 @@ class Snapshots:
         changes = Changes.of(self._clock.times(keys), signs, self._names.ids(numbers))
         self._sweep()
         return SnapshotChanges.over(changes, self._clock.times(snapshots))
+
+    def _nothing(self) -> SnapshotChanges:
+        """No changes, in the form that changes have: times and ids of the monitor's kinds."""
+        none = np.zeros(0, np.int64)
+        times = self._clock.times(none)
+        return SnapshotChanges(times, np.zeros(0, np.int8), self._names.ids(none), snapshots=times)
 
     def _sweep(self) -> None:
         """Forget objects and groups that are gone, when they are more than those that are there. Amortised O(1)."""
