@@ -32,10 +32,9 @@ ROOT, TOP, SPARE, HEIGHT, CHANGED, STATE = range(6)
 """Entries of `state`: the root, nodes ever used, nodes given back, the levels of the tree, and whether anything has
 happened since it was last settled. (A row on a threshold strays for ever: strays alone are no reason to settle.)"""
 NOBODY = -1
-_UNIT = 1e-15
 _SHARE = 1e-14
-"""How much of a total, and of a multiplier, rounding may cost a bound. Sums of many certain rows are large, and a bound
-that has lost its last digits to one must not hide a row when they are taken away again: it is drawn in by as much."""
+"""How much of a multiplier rounding may cost a bound. Those of many certain rows are large, and a bound that has lost
+its last digits to one must not hide a row when it is taken away again: so it is drawn in by as much."""
 
 
 class Tree(NamedTuple):
@@ -121,14 +120,11 @@ def push_down(tree: Tree, store: Store, n: int) -> None:
 
 @lean
 def slack_of(store: Store, c: int, total: float) -> tuple[float, float]:
-    """By how much a row's P_sky may fall and rise, as a logarithm, before it leaves the band it was last shown in.
-
-    Rather too little than too much: see `_UNIT`. A row that may fall has a small total, for it reaches a threshold.
-    """
+    """By how much a row's P_sky may fall and rise, as a logarithm, before it leaves the band it was last shown in."""
     bars, band = store.bars, store.shown[c]
     now = store.chances[LOG, c] + total
     fall = now - bars[BAR, band] - bars[MARGIN, band] if band < bars.shape[1] else np.inf
-    rise = bars[BAR, band - 1] - bars[MARGIN, band - 1] - now - _UNIT * abs(now) if band > 0 else np.inf
+    rise = bars[BAR, band - 1] - bars[MARGIN, band - 1] - now if band > 0 else np.inf
     return fall, rise
 
 

@@ -10,7 +10,6 @@ from skytide.monitors.sliding.flow import TimeFlow
 from skytide.monitors.sliding.stored import contents, fill, in_order, must, preference_and_options
 from skytide.monitors.storage import Parts, pack, unpack
 from skytide.monitors.uncertain.engine import TOLERANCE
-from skytide.monitors.uncertain.flow import CountedFlow
 
 if TYPE_CHECKING:
     from skytide.monitors.uncertain.window import UncertainWindow
@@ -34,8 +33,6 @@ def restore(blob: bytes, make: type[UncertainWindow]) -> UncertainWindow:
         must(meta["objects"] is None or isinstance(meta["objects"], bool), "kinds of rows")
         must(not meta["objects"] or (meta["handles"]["kind"] == "other" and window.method != "tree"), "objects")
         window._objects = meta["objects"]
-        if isinstance(window._flow, CountedFlow):
-            window._flow.objects = bool(window._objects)
         _check(window, parts, "", "arrivals")
         if isinstance(window._flow, TimeFlow):
             _check(window, parts, "pending_", "keys")
