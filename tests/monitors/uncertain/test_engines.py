@@ -284,6 +284,30 @@ def test_thresholds_nearer_than_rounding_are_decided_as_fractions_decide_them(ma
     assert decided == {True, False}
 
 
+@pytest.mark.parametrize("make", ENGINES)
+def test_a_threshold_is_reached_to_the_last_digit_of_the_product(make: Any) -> None:
+    """Logarithms alone are wrong about some of these."""
+    for chance in (0.1, 0.3, 0.7, 0.9, *np.random.default_rng(4).random(30).tolist()):
+        rows = UncertainRows(
+            np.array([[1.0], [2.0]]), np.array([0.3, chance]), np.arange(2), np.array([5, 9]), np.arange(2)
+        )
+        for exact, now in ((Fraction(chance) * (1 - Fraction(0.3)), 1), (Fraction(chance), 5)):
+            middle = float(exact / (1 - Fraction(1, 10**12)))
+            for threshold in (middle + steps * np.spacing(middle) for steps in range(-2, 3)):
+                engine = make(1, [threshold])
+                engine.run(rows, now)
+                assert (1 in engine.answer(threshold)[0].tolist()) == reaches(exact, threshold)
+
+
+@pytest.mark.parametrize("make", ENGINES)
+def test_a_row_comes_in_when_the_newer_of_two_dominators_goes_first(make: Any) -> None:
+    engine = make(1, [0.6])
+    rows = UncertainRows(
+        np.array([[1.0], [1.0], [2.0]]), np.array([0.3, 0.3, 0.9]), np.arange(3), np.array([50, 5, 60]), np.arange(3)
+    )
+    assert listed(engine.run(rows, 60)) == [(5, 1, 2, 0), (60, -1, 2, 0)]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_makes_an_engine(method: str) -> None:
     engine = make_engine(2, [0.5], method=method)
