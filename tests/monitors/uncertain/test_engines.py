@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skytide.errors import OptionError
+from skytide.monitors.uncertain import cells
 from skytide.monitors.uncertain.auto import METHODS, make_engine
 from skytide.monitors.uncertain.cells import CellsEngine
 from skytide.monitors.uncertain.engine import ThresholdMoves, UncertainRows
@@ -204,6 +205,31 @@ def test_engines_agree_on_streams_that_outgrow_their_first_room(d: int, chances:
         assert all(candidates == kept[0] for candidates in kept)
     for engine in made:
         engine._check()
+
+
+def test_engines_agree_where_many_rows_outlive_later_ones() -> None:
+    rows = random_stream(3_000, 2, 300, 8, [0.5, 0.1, 0.02])
+    rows = replace(rows, expiries=rows.expiries + np.random.default_rng(9).integers(0, 600, 3_000))
+    made = [make(2, (0.5, 0.2)) for make in ENGINES]
+    for first in range(0, 3_000, 500):
+        found = [listed(engine.run(rows.pick(slice(first, first + 500)), first + 499)) for engine in made]
+        assert all(moves == found[0] for moves in found)
+        for engine in made:
+            engine._check()
+
+
+def test_cells_are_cut_anew_as_values_wander(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "_RECUT", 64)
+    rows = random_stream(4_000, 2, 300, 10)
+    rows = replace(rows, values=rows.values + np.arange(4_000)[:, None] * [0.01, -0.01])
+    made: list[Any] = [CellsEngine(2, (0.5, 0.2)), ScanEngine(2, (0.5, 0.2))]
+    edges = set()
+    for first in range(0, 4_000, 100):
+        found = [listed(engine.run(rows.pick(slice(first, first + 100)), first + 99)) for engine in made]
+        made[0]._check()
+        edges.add(made[0]._edges.tobytes())
+        assert found[0] == found[1]
+    assert len(edges) > 10
 
 
 @pytest.mark.parametrize("make", ENGINES)
