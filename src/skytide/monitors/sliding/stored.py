@@ -18,7 +18,7 @@ from skytide.monitors.sliding import admission
 from skytide.monitors.sliding.clock import HIGHEST, KINDS, LOWEST
 from skytide.monitors.sliding.engine import Engine, Rows
 from skytide.monitors.sliding.flow import CountFlow, TimeFlow
-from skytide.monitors.sliding.groups import canonical
+from skytide.monitors.sliding.groups import Groups, canonical
 from skytide.monitors.sliding.shedding import SheddingEngine
 from skytide.monitors.sliding.waiting import Arrivals
 from skytide.monitors.storage import HOSTILE, Parts, pack, unpack
@@ -118,14 +118,14 @@ def preference_and_options(meta: dict[str, Any]) -> tuple[Preference, dict[str, 
 def fill(window: MovingWindow, meta: dict[str, Any], parts: Parts) -> None:
     """Give a new window the rows, ids, groups and tallies that `contents` took."""
     flow = window._flow
-    window._tallies = {name: _whole(meta["tallies"][name]) for name in window._tallies}
-    flow.work = {**flow.work, **{str(name): _whole(amount) for name, amount in meta["work"].items()}}
+    window._tallies = {name: whole(meta["tallies"][name]) for name in window._tallies}
+    flow.work = {**flow.work, **{str(name): whole(amount) for name, amount in meta["work"].items()}}
     window._live.came_again = bool(meta["came_again"])
-    kind, number = meta["handles"]["kind"], _whole(meta["handles"]["next"])
+    kind, number = meta["handles"]["kind"], whole(meta["handles"]["next"])
     must(kind in (None, "number", "integer", "other"), "kind of ids")
     window._handles.kind, window._handles.next = kind, number
     window._handles.known = dict(zip(parts["known_handles"].tolist(), parts["known_ids"].tolist(), strict=True))
-    _restore_groups(window, meta, parts)
+    restore_groups(window._groups, meta, parts)
     retained, waiting = _rows(window, parts, ""), _rows(window, parts, "pending_") if window._clock else None
     if isinstance(flow, TimeFlow):
         _restore_time(flow, meta["time"])
@@ -133,8 +133,8 @@ def fill(window: MovingWindow, meta: dict[str, Any], parts: Parts) -> None:
         must(flow.clock.holds(waiting.keys) and bool((waiting.keys > flow.closed).all()), "times")
         flow.waiting.add(waiting, flow.closed)
     else:
-        flow.number = _whole(meta["count"]["number"])
-        flow.counts = {code: _whole(count) for code, count in parts["counted"].tolist()}
+        flow.number = whole(meta["count"]["number"])
+        flow.counts = {code: whole(count) for code, count in parts["counted"].tolist()}
     _load_engines(flow, retained, parts)
     for one, arrival in zip(parts["live_ids"].tolist(), parts["live_arrivals"].tolist(), strict=True):
         held = window._live.arrivals.get(one)
@@ -142,13 +142,13 @@ def fill(window: MovingWindow, meta: dict[str, Any], parts: Parts) -> None:
         window._live.arrivals[one] = fresh if held is None else [*_listed(held), fresh]
 
 
-def _restore_groups(window: MovingWindow, meta: dict[str, Any], parts: Parts) -> None:
-    groups = window._groups
+def restore_groups(groups: Groups, meta: dict[str, Any], parts: Parts) -> None:
+    """Give the groups of a new monitor their stored codes."""
     if groups.by:
         columns = [parts[f"group_{position}"].tolist() for position in range(len(groups.by))]
         for code, key in zip(meta["groups"]["codes"], zip(*columns, strict=True), strict=True):
-            groups.add(tuple(map(canonical, key)), _whole(code))
-        must(len(groups.codes) == len(groups.keys) and groups.next <= _whole(meta["groups"]["next"]), "groups")
+            groups.add(tuple(map(canonical, key)), whole(code))
+        must(len(groups.codes) == len(groups.keys) and groups.next <= whole(meta["groups"]["next"]), "groups")
         groups.next = meta["groups"]["next"]
 
 
@@ -156,7 +156,7 @@ def _restore_time(flow: TimeFlow, meta: dict[str, Any]) -> None:
     if meta["kind"] is not None:
         must(meta["kind"] in KINDS, "kind of time")
         flow.clock.settle(meta["kind"])
-    flow.latest, flow.closed = _whole(meta["latest"], LOWEST), _whole(meta["closed"], LOWEST)
+    flow.latest, flow.closed = whole(meta["latest"], LOWEST), whole(meta["closed"], LOWEST)
 
 
 def _rows(window: MovingWindow, parts: Parts, prefix: str) -> Arrivals:
@@ -187,7 +187,8 @@ def _load_engines(flow: CountFlow | TimeFlow, retained: Arrivals, parts: Parts) 
             flow.wake(code, engine.next_event())
 
 
-def _whole(value: Any, least: int = 0) -> int:
+def whole(value: Any, least: int = 0) -> int:
+    """A stored whole number that a monitor could have."""
     must(type(value) is int and least <= value <= HIGHEST, "numbers")
     return int(value)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skytide.monitors.sliding.clock import HIGHEST, KINDS, LOWEST
-from skytide.monitors.sliding.groups import canonical
-from skytide.monitors.sliding.stored import in_order, must, preference_and_options
+from skytide.monitors.sliding.clock import KINDS, LOWEST
+from skytide.monitors.sliding.stored import in_order, must, preference_and_options, restore_groups, whole
 from skytide.monitors.sliding.waiting import Arrivals
 from skytide.monitors.snapshots.objects import NOWHERE
 from skytide.monitors.storage import Parts, pack, unpack
@@ -61,33 +60,23 @@ def restore(blob: bytes, make: type[Snapshots]) -> Snapshots:
     with in_order():
         preference, options = preference_and_options(meta)
         monitor = make(preference, **options)
-        _restore_groups(monitor, meta, parts)
+        restore_groups(monitor._groups, meta, parts)
         _restore_time(monitor, meta["time"])
         _restore_objects(monitor, meta, parts)
         _restore_pending(monitor, parts)
-        monitor._tallies = {name: _whole(meta["tallies"][name], -(2**62)) for name in monitor._tallies}
-        work = {str(name): _whole(amount) for name, amount in meta["work"].items()}
+        monitor._tallies = {name: whole(meta["tallies"][name], -(2**62)) for name in monitor._tallies}
+        work = {str(name): whole(amount) for name, amount in meta["work"].items()}
         fresh = monitor._objects.counters()
         # What loading took is not part of the work that was stored.
         monitor._objects.work = {name: amount - fresh.get(name, 0) for name, amount in work.items()}
         return monitor
 
 
-def _restore_groups(monitor: Snapshots, meta: dict[str, Any], parts: Parts) -> None:
-    groups = monitor._groups
-    if groups.by:
-        columns = [parts[f"group_{position}"].tolist() for position in range(len(groups.by))]
-        for code, key in zip(meta["groups"]["codes"], zip(*columns, strict=True), strict=True):
-            groups.add(tuple(map(canonical, key)), _whole(code))
-        must(len(groups.codes) == len(groups.keys) and groups.next <= _whole(meta["groups"]["next"]), "groups")
-        groups.next = meta["groups"]["next"]
-
-
 def _restore_time(monitor: Snapshots, meta: dict[str, Any]) -> None:
     if meta["kind"] is not None:
         must(meta["kind"] in KINDS, "kind of time")
         monitor._clock.settle(meta["kind"])
-    monitor._latest, monitor._closed = _whole(meta["latest"], LOWEST), _whole(meta["closed"], LOWEST)
+    monitor._latest, monitor._closed = whole(meta["latest"], LOWEST), whole(meta["closed"], LOWEST)
     must((monitor._clock.kind is None) == (monitor._latest == LOWEST), "kind of time")
     must(monitor._latest == LOWEST or monitor._clock.holds(np.array([monitor._latest])), "times")
     must(monitor._closed <= monitor._latest, "times")
@@ -128,8 +117,3 @@ def _restore_pending(monitor: Snapshots, parts: Parts) -> None:
     must(monitor.nulls == "worst" or not partial.any(), "pending rows")
     monitor._waiting.add(waiting, monitor._closed)
     monitor._calculates = bool((waiting.codes & 3).any())
-
-
-def _whole(value: Any, least: int = 0) -> int:
-    must(type(value) is int and least <= value <= HIGHEST, "numbers")
-    return int(value)

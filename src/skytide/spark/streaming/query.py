@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,7 +74,7 @@ class State(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class Query(ABC):
     """What every query has. Columns have inner names, which are unique and plain; `labels` are the user's."""
 
     preference: Preference
@@ -110,13 +111,13 @@ class Query:
         """The columns that come out as DOUBLE, whatever they came in as."""
         return ()
 
+    @abstractmethod
     def state(self) -> State:
         """The state of a bucket before its first row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def restored(self, closed: int, stored: Sequence[pa.Table]) -> State:
         """The state whose log was stored in these pieces."""
-        raise NotImplementedError
 
     @cached_property
     def clock(self) -> EventClock:
@@ -140,9 +141,9 @@ class Query:
             "columns": [f"{name} {kind}" for name, kind in zip(names.values(), self.types, strict=True)],
         }
 
+    @abstractmethod
     def _particular(self, names: dict[str, str]) -> dict[str, Any]:
         """What the fingerprint of this kind of query has beside that of all."""
-        raise NotImplementedError
 
     def time_type(self, kind: pa.DataType) -> pa.DataType:
         """The type of the times that come out of a time window, where those that come in have this type."""
@@ -161,8 +162,9 @@ class Query:
             problem.column = dict(self.labels).get(str(problem.column), problem.column)
             raise
 
+    @abstractmethod
     def _read(self, table: pa.Table) -> Read:
-        raise NotImplementedError
+        """`read`, whose complaints may still name a row."""
 
     def _keys(self, table: pa.Table, good: Booleans) -> Integers:
         """The time keys of good rows; a row without a usable time or id is not good."""
