@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from skytide.errors import InputError
+from skytide.expressions import Column, Number, Tree
 from skytide.model import Change
 from skytide.reference.batch import skyline, worst_for_missing
 from skytide.reference.window import closed, differences
@@ -61,7 +62,14 @@ def column(name: str) -> Function:
 
 def norm(*names: str) -> Function:
     """The Euclidean norm of the means: sqrt(a² + b² + ...), summed from left to right."""
-    return lambda averages: math.sqrt(sum(averages.mean(name) * averages.mean(name) for name in names))
+
+    def value(averages: Averages) -> float:
+        total = 0.0
+        for name in names:  # not sum(), which later Pythons compute with more digits than additions have
+            total += averages.mean(name) * averages.mean(name)
+        return math.sqrt(total)
+
+    return value
 
 
 def distance(a: str, b: str, c: str, d: str) -> Function:
@@ -82,6 +90,65 @@ def variance(name: str) -> Function:
     1.0
     """
     return lambda averages: averages.mean_square(name) - averages.mean(name) * averages.mean(name)
+
+
+def expression(tree: Tree) -> Function:
+    """A user's expression: each operation rounded, in the order of the tree. x ** 2 is x * x.
+
+    What has no value is NaN: x / 0, 0 ** -1, sqrt(-1), log(0), and what is made of it. What is too large is infinite.
+
+    >>> from skytide.expressions import parse
+    >>> expression(parse("2 * x ** 2 + 1"))(Averages([{"x": 1.0}, {"x": 3.0}])), expression(parse("1 / x"))(
+    ...     Averages([{"x": 0.0}]))
+    (9.0, nan)
+    """
+
+    def value(averages: Averages) -> float:
+        if isinstance(tree, Number):
+            return tree.value
+        if isinstance(tree, Column):
+            return averages.mean(tree.name)
+        if tree.name in _OF_COLUMNS:
+            return _OF_COLUMNS[tree.name](*(part.name for part in tree.arguments if isinstance(part, Column)))(averages)
+        return _applied(tree.name, [expression(part)(averages) for part in tree.arguments])
+
+    return value
+
+
+_OF_COLUMNS: dict[str, Callable[..., Function]] = {"norm": norm, "distance": distance, "var": variance}
+
+
+def _applied(name: str, values: list[float]) -> float:
+    first, last = values[0], values[-1]
+    if name in ("min", "max"):
+        return math.nan if any(map(math.isnan, values)) else (min if name == "min" else max)(values)
+    if name == "**":
+        return first * first if last == 2 else _power(first, last)
+    simple: dict[str, Callable[[], float]] = {
+        "neg": lambda: -first,
+        "abs": lambda: abs(first),
+        "+": lambda: first + last,
+        "-": lambda: first - last,
+        "*": lambda: first * last,
+        "/": lambda: first / last if last != 0 else math.nan,
+        "sqrt": lambda: math.sqrt(first) if first >= 0 else math.nan,
+        "log": lambda: math.log(first) if first > 0 else math.nan,
+    }
+    if name in simple:
+        return simple[name]()
+    try:
+        return math.exp(first)
+    except OverflowError:
+        return math.inf
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except ValueError:
+        return math.nan
+    except OverflowError:
+        return -math.inf if base < 0 and math.fmod(exponent, 2) else math.inf
 
 
 def functional_skyline(
