@@ -65,7 +65,8 @@ def test_values_of_any_expression_are_those_of_the_reference(seed: int, numbers:
 
 def drifts(functions: Functions, source: np.random.Generator, cases: int) -> tuple[Floats, list[Floats]]:
     """Estimates, and for each some drift vectors: near, far, and where the estimate is."""
-    columns = source.normal(size=(cases, len(functions.columns))) * 10.0 ** source.integers(-1, 3, (cases, 1))
+    powers = np.where(source.random(cases) < 0.1, source.integers(-150, 150, cases), source.integers(-1, 3, cases))
+    columns = source.normal(size=(cases, len(functions.columns))) * 10.0 ** powers[:, None]
     columns = np.where(source.random((cases, 1)) < 0.3, np.round(columns), columns)
     columns = np.where(source.random((cases, 1)) < 0.4, np.abs(columns), columns)
     e = vectors(functions, columns)
@@ -166,6 +167,13 @@ def one(text: str, e: Sequence[float], u: Sequence[float], sign: int = 1) -> tup
         ("exp(a) - exp(b)", [1.0, 1.0], [1000.0, 1000.0]),
         ("a ** b", [1.0, 1.0], [-1.0, 1.0]),
         ("min(log(a), 1)", [1.0], [0.0]),
+        ("sqrt(min(a, 2))", [1.0], [-1.0]),
+        ("min(sqrt(a), 2) + b", [1.0, 1.0], [-1.0, 1.0]),
+        ("min(max(1 / a, 0), 1)", [1.0], [-1.0]),
+        ("min(max(a ** -2, 0), 1)", [1.0], [-1.0]),
+        ("min(max(b / a, 0), 1)", [1.0, 1.0], [1.0, -1.0]),
+        ("min(max(b / a + b, 0), 1)", [1.0, 1.0], [1.0, -1.0]),
+        ("min(a ** b, 2)", [1.0, 1.0], [-1.0, 1.0]),
     ],
 )
 def test_what_may_have_no_value_is_never_quiet(text: str, e: list[float], u: list[float]) -> None:

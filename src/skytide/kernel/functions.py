@@ -297,6 +297,8 @@ def _curved(
         if top:
             return quotient(constant, constant, constant, low, high, at, top)
         low, high = inverse(low, high, at)
+        if low != low:
+            return math.nan, math.nan
         return scaled(low, high, constant, False)
     if op == EXP:
         return exponential(low, high, at, top)
@@ -308,7 +310,7 @@ def _curved(
         return powered(low, high, at, constant, least, top)
     # a ** b is exp(b log a)
     if not low > 0:
-        return -math.inf, math.inf
+        return math.nan, math.nan
     exponent = math.log(at)
     low, high = logarithm(low, high, at, least, False)
     if fixed:

@@ -4,7 +4,7 @@ An operation's argument x comes as `low` <= x <= `high`: values at one vector u 
 u. So does what is returned. `at` is x at the estimate e, which all have in common: tangents are taken there, and
 branches depend on nothing else. At the `top` of an expression it is enough that level sets are convex. Pads are convex
 functions too, or at the top increasing ones of each bound; they make room for the rounding here and in the value
-itself. An infinite bound says that there is none.
+itself. An infinite bound says that there is none, bounds that are no numbers that x itself may have no value.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -119,7 +119,7 @@ def inverse(low: float, high: float, at: float) -> tuple[float, float]:
     if negative:
         low, high, at = -high, -low, -at
     if not low > 0:
-        return -math.inf, math.inf
+        return math.nan, math.nan
     room = PAD * (1 / low + (2 + high / at) / at) + TINY
     low, high = (2 - high / at) / at - room, 1 / low + room
     if negative:
@@ -134,11 +134,13 @@ def quotient(
     """At the top: where b > 0, a / b <= h is a - h b <= 0, which is convex for every h. Else a times 1 / b."""
     if not top:
         low_r, high_r = inverse(low_b, high_b, at_b)
+        if low_r != low_r:
+            return math.nan, math.nan
         return product(low_a, high_a, at_a, low_r, high_r, 1 / at_b)
     if at_b < 0:
         low_a, high_a, low_b, high_b = -high_a, -low_a, -high_b, -low_b
     if not low_b > 0:
-        return -math.inf, math.inf
+        return math.nan, math.nan
     low = low_a / (high_b if low_a >= 0 else low_b)
     high = high_a / (low_b if high_a >= 0 else high_b)
     return padded(low, high, top)
@@ -164,7 +166,7 @@ def exponential(low: float, high: float, at: float, top: bool) -> tuple[float, f
 def logarithm(low: float, high: float, at: float, least: float, top: bool) -> tuple[float, float]:
     """log(x): concave and increasing, with a tangent above; `least` is what x never goes below."""
     if not low > 0 and not least > 0:
-        return -math.inf, math.inf
+        return math.nan, math.nan
     under = math.log(low) if low > 0 else -math.inf
     if top:
         return widened(under, math.log(high), LIBRARY)
@@ -179,7 +181,7 @@ def logarithm(low: float, high: float, at: float, least: float, top: bool) -> tu
 def root(low: float, high: float, at: float, p: float, least: float, top: bool) -> tuple[float, float]:
     """x ** p for 0 < p < 1, and the square root: concave, and nothing below 0."""
     if not low >= 0 and not least >= 0:
-        return -math.inf, math.inf
+        return math.nan, math.nan
     under = (math.sqrt(low) if p == 0.5 else low**p) if low >= 0 else -math.inf
     if top:
         over = (math.sqrt(high) if p == 0.5 else high**p) if high >= 0 else 0.0
@@ -213,12 +215,12 @@ def powered(low: float, high: float, at: float, p: float, least: float, top: boo
     whole = abs(p) >= 2.0**53 or p == math.floor(p)
     odd = whole and abs(p) < 2.0**53 and p / 2 != math.floor(p / 2)
     if p < 0.0:
-        # The inverse, then the power: both bounds of the inverse are positive or the value may be missing.
+        # convex and falling for x > 0; for x < 0 a function of -x
         negative = at < 0
         if negative:
             low, high, at = -high, -low, -at
         if not low > 0 or (negative and not whole):
-            return -math.inf, math.inf
+            return math.nan, math.nan
         most = low**p
         if top:
             low, high = widened(high**p, most, LIBRARY)
@@ -226,7 +228,7 @@ def powered(low: float, high: float, at: float, p: float, least: float, top: boo
             there = at**p
             slope = -p * (there / at)
             room = LIBRARY * (most + there + slope * (high + at)) + TINY
-            low, high = (there - slope * (high - at) - room if there > _SMALL else -room), most + room
+            low, high = (there - slope * (high - at) - room if min(there, slope) > _SMALL else -room), most + room
         if negative and odd:
             return -high, -low
         return low, high
@@ -236,7 +238,7 @@ def powered(low: float, high: float, at: float, p: float, least: float, top: boo
         return root(low, high, at, p, least, top)
     if not whole:
         if not low >= 0 and not least >= 0:
-            return -math.inf, math.inf
+            return math.nan, math.nan
         if top:
             return widened(low**p if low > 0 else 0.0, high**p if high > 0 else 0.0, LIBRARY)
         return risen(low, high, at, p)

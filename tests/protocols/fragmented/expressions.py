@@ -21,6 +21,7 @@ SAMPLES = [
     "(abs(a) + 1) ** 1.5 - b", "(abs(a) + 1) ** -2", "(a ** 2 + 1) ** b", "2 ** a", "0.5 ** a + 1", "a ** -1 + b",
     "a ** -2 + b", "a ** -1", "3 / a", "-3 / a + b", "log(a) - log(b)", "sqrt(a) * b", "sqrt(a - b)", "a ** 0.5 + b",
     "a ** 2.5", "norm(a, b) - distance(a, b, c, d)", "norm(a, b) / norm(c, d)", "var(a) / (abs(b) + 1)",
+    "sqrt(min(a, 2))", "max(min(log(a), 1), 0)",
     "(a + 1e16) - 1e16", "1e300 * (1e-300 * a)", "exp(10 * a)", "(a - b) ** 5", "a ** 1", "a ** 0 + b",
 ]  # fmt: skip
 """One of each kind."""
