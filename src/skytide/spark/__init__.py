@@ -7,6 +7,8 @@
   `uncertain(...)`: the same for rows that exist with a probability.
 - `snapshots(updates, preference, ...)`: the exact changes of the skyline of objects whose values change.
   `frequent(...)`: those of who is in most of the last skylines.
+- `monitor(moves, preference, ...)`: those of the skyline of clients of whom the driver hears only what matters, which
+  `traffic(checkpoint)` counts.
 - `write(changes, sink, ...)`: changes, dead letters and the current answer to where they belong.
 - `register(spark)`: SQL, as in `SELECT * FROM skyline(TABLE(cars), 'price min', 'mpg max', 'brand by')`. The formats
   `skytide` and `skytide_kafka` are found by Spark itself, and registered too for where they are not.
@@ -41,12 +43,14 @@ _HOMES = {
     "frequent": "skytide.spark.streaming.snapshots.operator",
     "local_session": "skytide.spark.session",
     "make_sink": "skytide.spark.sinks",
+    "monitor": "skytide.spark.rounds.operator",
     "plain_error": "skytide.spark.faults",
     "plain_errors": "skytide.spark.faults",
     "register": "skytide.spark.registration",
     "remote_session": "skytide.spark.session",
     "skyline": "skytide.spark.batch",
     "snapshots": "skytide.spark.streaming.snapshots.operator",
+    "traffic": "skytide.spark.rounds.operator",
     "uncertain": "skytide.spark.streaming.operator",
     "window": "skytide.spark.streaming.operator",
     "write": "skytide.spark.streaming.write",
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
     from skytide.spark.faults import plain_error, plain_errors
     from skytide.spark.java import Java, ensure_java, find_java
     from skytide.spark.registration import register
+    from skytide.spark.rounds.operator import monitor, traffic
     from skytide.spark.session import check_session, local_session, remote_session
     from skytide.spark.sinks import (
         ConsoleSink,
@@ -91,12 +96,14 @@ __all__ = [
     "frequent",
     "local_session",
     "make_sink",
+    "monitor",
     "plain_error",
     "plain_errors",
     "register",
     "remote_session",
     "skyline",
     "snapshots",
+    "traffic",
     "uncertain",
     "window",
     "write",

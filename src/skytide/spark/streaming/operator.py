@@ -231,14 +231,15 @@ def _outer(df: DataFrame, query: Query) -> DataFrame:
     if query.thresholds:
         columns.append(df["threshold"].alias("threshold", metadata=_GROUPING))
     taken = set(by)
-    columns += [df[name].alias(_free(labels[name]), metadata=_GROUPING) for name in by]
+    columns += [df[name].alias(outer_name(labels[name]), metadata=_GROUPING) for name in by]
     if labels[query.id] == "id":
         taken.add(query.id)
-    columns += [df[name].alias(_free(labels[name])) for name in query.columns if name not in taken]
+    columns += [df[name].alias(outer_name(labels[name])) for name in query.columns if name not in taken]
     return df.select(*columns)
 
 
-def _free(name: str) -> str:
+def outer_name(name: str) -> str:
+    """The name that a column of the rows has in the changes: some names are taken."""
     return f"row_{name}" if name in (*_OWN, "id", "threshold") else name
 
 

@@ -22,7 +22,9 @@ from skytide.spark.sinks.keys import mark_groups
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from skytide.spark.rounds.operator import Rounds
     from skytide.spark.sinks import Sink
 
 
@@ -43,7 +45,7 @@ class Current(Protocol):
 
 
 def write(
-    changes: DataFrame,
+    changes: DataFrame | Rounds,
     sink: Sink | None = None,
     *,
     checkpoint: str,
@@ -52,7 +54,7 @@ def write(
     trigger: str | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
-    """Start writing what `window` gives: changes to the sink, late and bad rows to the dead letters, and the answer.
+    """Start writing what `window` and others give: changes to the sink, bad rows to the dead letters, and the answer.
 
     `current` keeps the answer as of the last micro-batch as a table. `trigger` is `once` (process what is there, then
     end), an interval such as `5s`, or nothing (as fast as it goes). Late and bad rows without a sink for dead letters
@@ -64,16 +66,27 @@ def write(
     ```
     """
     need_pyspark()
+    from skytide.spark.rounds.operator import Rounds
+
+    if isinstance(changes, Rounds):
+        return changes.write(
+            sink, checkpoint=checkpoint, dead_letters=dead_letters, current=current, trigger=trigger, name=name
+        )
     if not changes.isStreaming:
         raise OptionError("a table is not a stream", remedy="write it with df.write")
     targets = {"sink": sink, "dead_letters": dead_letters, "current": current}
-    _check_fresh(checkpoint, {role: target for role, target in targets.items() if target is not None})
+    check_fresh(checkpoint, {role: target for role, target in targets.items() if target is not None})
     by = _columns_of_groups(changes)
 
     def batch_writer(batch: DataFrame, number: int) -> None:
         write_batch(number, batch.toArrow(), sink, dead_letters, current, by)
 
-    writer = changes.writeStream.foreachBatch(batch_writer).option("checkpointLocation", checkpoint)
+    return start(changes.writeStream.foreachBatch(batch_writer), checkpoint, trigger, name)
+
+
+def start(writer: DataStreamWriter, checkpoint: str, trigger: str | None, name: str | None) -> StreamingQuery:
+    """Start a query over a stream."""
+    writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
         writer = writer.queryName(name)
     options = trigger_options(trigger)
@@ -107,9 +120,23 @@ def write_batch(
     """Bring one micro-batch to its sinks; doing it again changes nothing."""
     rows = in_order(rows, by)
     changed = pc.equal(rows.column("kind"), "change")
-    changes = mark_groups(rows.filter(changed).drop_columns(["kind"]), by)
-    if dead_letters is not None:
-        dead_letters.write(number, rows.filter(pc.invert(changed)).drop_columns(["change"]))
+    letters = rows.filter(pc.invert(changed)).drop_columns(["change"])
+    deliver(number, rows.filter(changed).drop_columns(["kind"]), letters, sink, dead_letters, current, by)
+
+
+def deliver(
+    number: int,
+    changes: pa.Table,
+    letters: pa.Table | None,
+    sink: Sink | None,
+    dead_letters: Sink | None,
+    current: Current | None,
+    by: Sequence[str],
+) -> None:
+    """Bring the changes of a micro-batch and the rows that were not taken, both in order, to their sinks."""
+    changes = mark_groups(changes, by)
+    if dead_letters is not None and letters is not None:
+        dead_letters.write(number, letters)
     if sink is not None:
         sink.write(number, changes)
     if current is not None:
@@ -157,7 +184,7 @@ def _columns_of_groups(changes: DataFrame) -> list[str]:
     return [field.name for field in changes.schema if field.metadata.get("skytide") == "by"]
 
 
-def _check_fresh(checkpoint: str, targets: dict[str, Any]) -> None:
+def check_fresh(checkpoint: str, targets: dict[str, Any]) -> None:
     """Refuse to mix the micro-batches of two checkpoints: a new one starts to count from 0 again."""
     if _has_run(checkpoint):
         return
