@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skytide.errors import InputError
+from skytide.expressions import parse
 from skytide.reference.functional import (
     Averages,
     column,
     distance,
+    expression,
     fragment_answers,
     fragment_changes,
     functional_skyline,
@@ -112,6 +114,47 @@ def test_missing_values_and_values_that_no_function_has_follow_the_policy() -> N
         functional_skyline(undefined, [variance("x")])
     assert functional_skyline(undefined, [variance("x")], nulls="drop") == {"b"}
     assert functional_skyline(undefined, [variance("x")], nulls="worst") == {"b"}
+
+
+ONE = Averages([{"a": 1.0, "b": 2.0, "c": 9.0, "d": -1.0}, {"a": 5.0, "b": 6.0, "c": 5.0, "d": 3.0}])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a", 3.0),
+        ("a - b * c", -25.0),
+        ("-a ** 2 + (-a) ** 2", 0.0),
+        ("2 ** 3 ** 2", 512.0),
+        ("a / b / c", 0.75 / 7),
+        ("norm(a, b) + distance(a, b, c, d) + var(a)", 14.0),
+        ("min(a, b, c) + max(a, b, c)", 10.0),
+        ("abs(-a) + sqrt(b) + pow(b, 0.5)", 7.0),
+        ("exp(log(b))", math.exp(math.log(4.0))),
+        ("exp(1000)", math.inf),
+        ("(-10) ** 309", -math.inf),
+        ("(-10) ** 310", math.inf),
+        ("a / (a - 3)", math.nan),
+        ("(a - 3) ** -1", math.nan),
+        ("(-a) ** 0.5", math.nan),
+        ("sqrt(-a)", math.nan),
+        ("log(a - 3)", math.nan),
+        ("max(a, log(-1))", math.nan),
+        ("min(log(-1), a)", math.nan),
+    ],
+)
+def test_expressions_are_computed_as_written(text: str, wanted: float) -> None:
+    found = expression(parse(text))(ONE)
+    assert found == wanted or (math.isnan(found) and math.isnan(wanted))
+
+
+@given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=1, max_size=5))
+def test_named_functions_in_expressions_are_the_formulas(pairs: list[tuple[float, float]]) -> None:
+    averages = Averages([{"x": x, "y": y} for x, y in pairs])
+    assert expression(parse("x"))(averages) == column("x")(averages)
+    assert expression(parse("norm(x, y)"))(averages) == norm("x", "y")(averages)
+    assert expression(parse("distance(x, y, y, x)"))(averages) == distance("x", "y", "y", "x")(averages)
+    assert expression(parse("var(x)"))(averages) == variance("x")(averages)
 
 
 value = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 3.0])

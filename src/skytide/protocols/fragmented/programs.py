@@ -87,18 +87,10 @@ class Program:
 
     def placed(self, start: int) -> Integers:
         """The nodes as they stand behind `start` others."""
-        return np.array(
-            [
-                [
-                    op,
-                    left if op == COLUMN else left + start,
-                    right if op == NORM else right + start,
-                    top,
-                ]
-                for op, left, right, top in self.nodes
-            ],
-            np.int64,
-        )
+        rows = np.array(self.nodes, np.int64)
+        rows[rows[:, kernel.OP] != COLUMN, kernel.LEFT] += start
+        rows[rows[:, kernel.OP] != NORM, kernel.RIGHT] += start
+        return rows
 
     def _component(self, column: Tree, power: int = 1) -> int:
         assert isinstance(column, Column)
