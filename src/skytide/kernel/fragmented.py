@@ -1,0 +1,284 @@
+"""Sites of objects in fragments, compiled: updates that nobody needs to hear of are absorbed up to the first that must.
+
+After Papapetrou, Garofalakis, "Continuous Fragmented Skylines over Distributed Streams" (ICDE 2014, papa14). A cell is
+one object at one site. It knows its local vector and its base: the vector that the coordinator reckons with. All that
+an object's sites know together is the object's centre and zone. A cell is quiet while its drift vector, the centre plus
+the stretched difference of vector and base, is in the zone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from skytide.kernel.functions import Programs, bounds
+from skytide.model import Booleans, Floats, Integers
+
+NOWHERE = -1
+"""In an index of cells: the object is not at the site."""
+ZONED, FREE, PAIRED = 0, 1, 2
+"""How sites watch an object: by a zone, by telling everything, by pairs with others."""
+ALL = -1
+"""In a pair: all columns."""
+
+
+class Cells(NamedTuple):
+    """A row for each cell: vector, base, whether it counts, updates and their extent since it last spoke."""
+
+    vector: Floats
+    base: Floats
+    alive: Booleans
+    updates: Integers
+    moved: Floats
+
+
+class Zones(NamedTuple):
+    """A row for each object: how it is watched, its centre, the box of its function values, the stretch of drifts."""
+
+    mode: npt.NDArray[np.int8]
+    centre: Floats
+    low: Floats
+    high: Floats
+    stretch: Floats
+
+
+class Pairs(NamedTuple):
+    """A row for each pair of objects of which one is to stay better than the other.
+
+    On one column (`column`), strictly; or on all of them (`ALL`), strictly on the column `strict`. `stretch` has the
+    stretch of the drift of either object. The pairs of an object are entries[starts[object]:starts[object + 1]].
+    """
+
+    left: Integers
+    right: Integers
+    column: Integers
+    strict: Integers
+    stretch: Floats
+    starts: Integers
+    entries: Integers
+
+
+@njit(cache=True)
+def inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
+    """Whether a drift vector of an object is in its zone. O(length of the programs).
+
+    A bound that is not finite says that a function may be undefined.
+    """
+    for k in range(zones.low.shape[1]):
+        bottom, top = bounds(programs, k, zones.centre[one], drift)
+        if not (zones.low[one, k] <= bottom and top <= zones.high[one, k] and -np.inf < bottom and top < np.inf):
+            return False
+    return True
+
+
+@njit(cache=True)
+def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts: Floats) -> bool:
+    """Whether the drift vectors of a pair's objects, at one site or the coordinator, keep its order."""
+    left, right, column = pairs.left[pair], pairs.right[pair], pairs.column[pair]
+    for k in range(programs.sign.shape[0]):
+        if column in (ALL, k):
+            top = bounds(programs, k, centre[left], drifts[0])[1]
+            bottom = bounds(programs, k, centre[right], drifts[1])[0]
+            if not (top < np.inf and bottom > -np.inf and top <= bottom):
+                return False
+            if top == bottom and (column == k or pairs.strict[pair] == k):
+                return False
+    return True
+
+
+@njit(cache=True)
+def _drift(cells: Cells, centre: Floats, one: int, cell: int, stretch: float, drift: Floats) -> None:
+    for j in range(drift.shape[0]):
+        drift[j] = centre[one, j]
+        if cell != NOWHERE and cells.alive[cell]:
+            drift[j] += (cells.vector[cell, j] - cells.base[cell, j]) * stretch
+
+
+@njit(cache=True)
+def _kept(
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, pair: int, site: int, room: Floats
+) -> bool:
+    """Whether a site sees a pair in order."""
+    for side in range(2):
+        one = pairs.left[pair] if side == 0 else pairs.right[pair]
+        _drift(cells, zones.centre, one, index[one, site], pairs.stretch[pair, side], room[side])
+    return bool(ordered(programs, zones.centre, pairs, pair, room))
+
+
+@njit(cache=True)
+def _quiet(
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, site: int, room: Floats
+) -> bool:
+    """Whether a site need not speak of an object."""
+    if zones.mode[one] == FREE:
+        return False
+    _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room[0])
+    if zones.mode[one] == ZONED:
+        return bool(inside(programs, zones, one, room[0]))
+    for k in range(zones.low.shape[1]):
+        bottom, top = bounds(programs, k, zones.centre[one], room[0])
+        if not (-np.inf < bottom and top < np.inf):
+            return False
+    for place in range(pairs.starts[one], pairs.starts[one + 1]):
+        if not _kept(programs, zones, cells, pairs, index, pairs.entries[place], site, room):
+            return False
+    return True
+
+
+@njit(cache=True)
+def absorb(
+    programs: Programs,
+    zones: Zones,
+    cells: Cells,
+    pairs: Pairs,
+    index: Integers,
+    sites: Integers,
+    objects: Integers,
+    vectors: Floats,
+    gone: Booleans,
+    start: int,
+) -> int:
+    """Take updates from `start` on, up to and with the first of which the coordinator must hear; its row, or the end.
+
+    A site that comes to an object or leaves it is not taken, only found. O(rows) evaluations of the functions, of an
+    object in pairs as many as it has pairs.
+    """
+    d = vectors.shape[1]
+    room = np.empty((2, d))
+    for row in range(start, sites.shape[0]):
+        one, site = objects[row], sites[row]
+        cell = index[one, site]
+        if gone[row] or cell == NOWHERE or not cells.alive[cell]:
+            return row
+        changed = False
+        for j in range(d):
+            before, now = cells.vector[cell, j], vectors[row, j]
+            if now != before:
+                changed = True
+                cells.moved[cell, j] += abs(now - before)
+                cells.vector[cell, j] = now
+        if changed:
+            cells.updates[cell] += 1
+            if not _quiet(programs, zones, cells, pairs, index, one, site, room):
+                return row
+    return int(sites.shape[0])
+
+
+@njit(cache=True)
+def _same(cells: Cells, cell: int) -> bool:
+    """Whether a cell is at its base."""
+    same = True
+    for j in range(cells.vector.shape[1]):
+        same &= cells.vector[cell, j] == cells.base[cell, j]
+    return same
+
+
+@njit(cache=True)
+def speaking(
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, sites: Integers
+) -> Booleans:
+    """Which sites have to speak of an object that they have: it differs from its base there, and is not quiet."""
+    d = cells.vector.shape[1]
+    room, found = np.empty((2, d)), np.zeros(sites.shape[0], np.bool_)
+    for place in range(sites.shape[0]):
+        if not _same(cells, index[one, sites[place]]):
+            found[place] = not _quiet(programs, zones, cells, pairs, index, one, sites[place], room)
+    return found
+
+
+@njit(cache=True)
+def spoken(
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, site: int, told: Integers
+) -> int:
+    """Begin anew with an object at a site, and with those whose pairs are out of order then; how many, in `told`.
+
+    What is at its base, or not at the site, has nothing to tell.
+    """
+    room = np.empty((2, cells.vector.shape[1]))
+    told[0] = one
+    found, place = 1, 0
+    while place < found:
+        mine = told[place]
+        place += 1
+        cell = index[mine, site]
+        if cell != NOWHERE:
+            cells.base[cell] = cells.vector[cell]
+        for entry in range(pairs.starts[mine], pairs.starts[mine + 1]):
+            pair = pairs.entries[entry]
+            other = pairs.right[pair] if pairs.left[pair] == mine else pairs.left[pair]
+            cell = index[other, site]
+            if cell == NOWHERE or not cells.alive[cell] or _same(cells, cell) or np.any(told[:found] == other):
+                continue
+            if not _kept(programs, zones, cells, pairs, index, pair, site, room):
+                told[found] = other
+                found += 1
+    return found
+
+
+@njit(cache=True)
+def unsettled(
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, sites: Integers
+) -> Booleans:
+    """Which sites do not see all pairs of an object in order."""
+    room, found = np.empty((2, cells.vector.shape[1])), np.zeros(sites.shape[0], np.bool_)
+    for place in range(sites.shape[0]):
+        for entry in range(pairs.starts[one], pairs.starts[one + 1]):
+            if not _kept(programs, zones, cells, pairs, index, pairs.entries[entry], sites[place], room):
+                found[place] = True
+                break
+    return found
+
+
+@njit(cache=True)
+def broken(
+    programs: Programs, centre: Floats, pairs: Pairs, which: Integers, shifts: Floats, shares: Floats
+) -> Booleans:
+    """Which pairs the coordinator does not see in order: at its own drifts, the shifts over its share of weight, or at
+    the centres, where sites are that have nothing to tell.
+    """
+    found = np.zeros(which.shape[0], np.bool_)
+    room = np.empty((2, centre.shape[1]))
+    for place in range(which.shape[0]):
+        pair = which[place]
+        share = shares[pair]
+        for drifting in range(2):
+            for side in range(2):
+                one = pairs.left[pair] if side == 0 else pairs.right[pair]
+                for j in range(centre.shape[1]):
+                    room[side, j] = centre[one, j]
+                    if drifting == 1 and shifts[one, j] != 0.0:
+                        room[side, j] += shifts[one, j] / share if share > 0.0 else np.nan
+            if not ordered(programs, centre, pairs, pair, room):
+                found[place] = True
+                break
+    return found
+
+
+@njit(cache=True)
+def add_to(total: Floats, rest: Floats, objects: Integers, vectors: Floats, sign: float) -> None:
+    """Add vectors to the sums of objects, each kept as a sum and the rest that it cannot hold (Knuth's two-sum)."""
+    for row in range(objects.shape[0]):
+        one = objects[row]
+        for j in range(vectors.shape[1]):
+            a, b = total[one, j], sign * vectors[row, j]
+            s = a + b
+            shadow = s - a
+            total[one, j] = s
+            rest[one, j] += (a - (s - shadow)) + (b - shadow)
+
+
+@njit(cache=True)
+def reserved(programs: Programs, zones: Zones, one: int, shift: Floats, reserve: float) -> bool:
+    """Whether the coordinator's own drift vector is in the zone: the centre plus the shift over its share of weight."""
+    drift = np.empty(shift.shape[0])
+    for j in range(shift.shape[0]):
+        if shift[j] == 0.0:
+            drift[j] = zones.centre[one, j]
+        elif reserve > 0.0:
+            drift[j] = zones.centre[one, j] + shift[j] / reserve
+        else:
+            return False
+    return bool(inside(programs, zones, one, drift))

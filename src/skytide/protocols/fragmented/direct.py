@@ -1,0 +1,312 @@
+"""The coordinator of the method DIRECT: pairs of objects that stay in order, with no fixed boundary between them.
+
+The dialogue is that of PIVOT. Every object outside the skyline hangs on one that dominates it, which may hang on
+another itself; in the skyline, neighbours on each function stay in their order. As long as all pairs hold, nothing can
+change: what hangs cannot come in, and of two members each stays better than the other on some function.
+
+A site sees a pair in order when the left object's bound from above at its drift vector is below the right one's from
+below: a convex set of pairs of drift vectors, which therefore holds the pair of global vectors too. The coordinator has
+its share of the weight here as well. Where the two objects are not at the same sites, drift is stretched by the number
+of sites of both over that of its object's (papa14's scaling, which makes the method weaker there: Theorem 1).
+
+DIRECT cannot watch what is equal, or what has no function value: no pair can hold it. It has no way to have single
+objects told in full either. As soon as either is needed, the method hands over to PIVOT, once and for all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from skytide.kernel.batch import skyline_mask
+from skytide.kernel.fragmented import ALL, broken
+from skytide.kernel.functions import bounds, value
+from skytide.model import Booleans, Floats, Integers, MissingPolicy
+from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.fragmented.functions import Functions
+from skytide.protocols.fragmented.known import Known
+from skytide.protocols.fragmented.messages import Arrivals, Centrings, Departures, Order, Pairings, Partings, Report
+from skytide.protocols.fragmented.pivot import NONE, PivotCoordinator, Tuning, reserve_of
+from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable
+
+NOBODY = -1
+
+
+class _UnwatchableError(Exception):
+    """What the method cannot watch is there."""
+
+
+class DirectCoordinator:
+    """Keeps the exact f-skyline of objects whose sites speak only when a pair may be out of order.
+
+    >>> coordinator = DirectCoordinator(Functions(["x"], []))
+    >>> sites, objects = np.array([0, 1, 0]), np.array([0, 0, 1])
+    >>> orders = coordinator.take(0, [Arrivals(0, sites, objects, np.ones(3), np.array([[1.0], [3.0], [5.0]]))])
+    >>> coordinator.skyline().tolist(), [type(order).__name__ for order in orders]
+    ([0], ['Centrings', 'Pairings'])
+    """
+
+    def __init__(self, functions: Functions, nulls: MissingPolicy = "error", tuning: Tuning | None = None) -> None:
+        self._functions, self._nulls, self._tuning = functions, nulls, tuning or Tuning()
+        self._programs = comparable(functions.programs)
+        self._known = Known(functions.d)
+        self._pairs = PairTable()
+        self._centre: Floats = np.zeros((0, functions.d))
+        self._values: Floats = np.zeros((0, functions.k))
+        self._shift: Floats = np.zeros((0, functions.d))
+        self._here: Booleans = np.zeros(0, np.bool_)
+        self._member: Booleans = np.zeros(0, np.bool_)
+        self._dominator: Integers = np.zeros(0, np.int64)
+        self._versions: Integers = np.zeros(0, np.int64)
+        self._time = -1
+        self._pivot: PivotCoordinator | None = None
+
+    def _reserve(self, objects: Integers) -> None:
+        room = room_for(objects)
+        if room > len(self._here):
+            self._centre, self._values = grown(self._centre, room), grown(self._values, room)
+            self._shift, self._here = grown(self._shift, room), grown(self._here, room)
+            self._member, self._versions = grown(self._member, room), grown(self._versions, room)
+            self._dominator = grown(self._dominator, room, NOBODY)
+
+    # -- the dialogue --------------------------------------------------------------------------------------------------
+
+    def take(self, time: int, reports: Sequence[Report]) -> list[Order]:
+        """Take what sites say; what they are to do. Empty when there is no more to say about this time."""
+        self._time = time
+        if self._pivot is not None:
+            return self._pivot.take(time, reports)
+        touched = np.unique(np.concatenate([NONE, *(self._known.take(report) for report in reports)]))
+        self._reserve(touched)
+        try:
+            return self._orders(touched, reports)
+        except _UnwatchableError:
+            self._pivot = PivotCoordinator.taking_over(
+                self._functions, self._nulls, self._tuning, self._known, self._versions
+            )
+            return self._pivot.begin(time)
+
+    def skyline(self) -> Integers:
+        """The objects in the f-skyline, in order. O(objects)."""
+        return np.flatnonzero(self._member) if self._pivot is None else self._pivot.skyline()
+
+    def _orders(self, touched: Integers, reports: Sequence[Report]) -> list[Order]:
+        before = {pair: self._pairs.terms(pair) for pair in self._pairs}
+        there = self._known.members[touched] > 0
+        gone, new = touched[~there & self._here[touched]], touched[there & ~self._here[touched]]
+        membership = any(isinstance(report, Arrivals | Departures) for report in reports)
+        if membership:
+            self._stretch(touched[there & self._here[touched]])
+        moved = self._settle(touched[there & self._here[touched]], new, gone)
+        return self._told(before, moved, reports)
+
+    # -- order ---------------------------------------------------------------------------------------------------------
+
+    def _settle(self, touched: Integers, new: Integers, gone: Integers) -> set[int]:
+        """Bring all pairs in order again; the objects with new centres."""
+        for one in touched.tolist():
+            self._shift[one] = self._known.mean(one) - self._centre[one]
+        moved: set[int] = set()
+        self._recentre(new.tolist(), moved)
+        self._here[new], self._here[gone] = True, False
+        loose = [*new.tolist(), *self._forget(gone)]
+        reordered = bool(self._member[gone].any())
+        self._member[gone] = False
+        if loose or reordered:
+            self._hang(loose, anew=reordered)
+        wrong = self._wrong([*touched.tolist(), *loose, *np.flatnonzero(self._member if reordered else False)])
+        while wrong:
+            drifting = {one for pair in wrong for one in pair[:2] if self._shift[one].any()}
+            if drifting:
+                self._recentre(drifting, moved)
+                wrong = self._wrong(drifting)
+                continue
+            ends = {pair.right for pair in wrong if pair.column == ALL}
+            unordered = any(pair.column != ALL for pair in wrong)
+            for one in ends:
+                self._unhang(one)
+            before = set(self._pairs)
+            self._hang(sorted(ends), anew=unordered)
+            fresh = set(self._pairs) - before
+            # What is not new and was wrong is wrong still, unless it is gone.
+            wrong = [pair for pair in self._judged(fresh | {pair for pair in wrong if pair in self._pairs})]
+            if any(not self._shift[pair.left].any() and not self._shift[pair.right].any() for pair in wrong):
+                raise _UnwatchableError
+        return moved
+
+    def _recentre(self, objects: Iterable[int], moved: set[int]) -> None:
+        for one in objects:
+            means = self._known.exact_mean(one)
+            self._centre[one], self._shift[one] = means, 0.0
+            for k in range(self._functions.k):
+                self._values[one, k] = value(self._programs, k, means)
+                low, high = bounds(self._programs, k, means, means)
+                if not (-np.inf < low and high < np.inf):
+                    raise _UnwatchableError
+            moved.add(one)
+
+    def _wrong(self, objects: Iterable[int]) -> list[Pair]:
+        """The pairs of objects that are out of order, as the coordinator sees them."""
+        return self._out_of_order(self._pairs.of(objects))
+
+    def _judged(self, pairs: set[Pair]) -> list[Pair]:
+        """Those of some pairs that are out of order."""
+        ends = {one for pair in pairs for one in pair[:2]}
+        return [pair for pair in self._wrong(ends) if pair in pairs] if pairs else []
+
+    def _out_of_order(self, places: Integers) -> list[Pair]:
+        arrays = self._pairs.arrays
+        found = broken(self._programs, self._centre, arrays, places, self._shift, self._pairs.shares)
+        return [self._pairs.at(place) for place in places[found].tolist()]
+
+    # -- structure -----------------------------------------------------------------------------------------------------
+
+    def _forget(self, gone: Integers) -> list[int]:
+        """Drop the pairs of objects that are gone; what hung on them."""
+        loose = []
+        for place in self._pairs.of(gone.tolist()).tolist():
+            pair = self._pairs.at(place)
+            if pair.column == ALL and self._here[pair.right]:
+                loose.append(pair.right)
+        for pair in [self._pairs.at(place) for place in self._pairs.of(gone.tolist()).tolist()]:
+            self._pairs.drop(pair)
+        self._dominator[[*gone.tolist(), *loose]] = NOBODY
+        return loose
+
+    def _unhang(self, one: int) -> None:
+        self._pairs.drop(Pair(int(self._dominator[one]), one, ALL))
+        self._dominator[one] = NOBODY
+
+    def _hang(self, loose: Sequence[int], *, anew: bool) -> None:
+        """Find dominators for objects; who has none may be in the skyline, which is then ordered anew."""
+        members = np.flatnonzero(self._member)
+        rising = [one for one in loose if not self._hung(one, members)]
+        if rising or anew:
+            self._order(np.concatenate((members, np.array(rising, np.int64))))
+
+    def _hung(self, one: int, members: Integers) -> bool:
+        """Hang an object on the member that dominates it with the most room, if there is one. O(members)."""
+        members = members[members != one]
+        gaps = self._values[one] - self._values[members]
+        fit = np.flatnonzero((gaps >= 0.0).all(axis=1) & (gaps > 0.0).any(axis=1))
+        if not len(fit):
+            return False
+        holders, gaps = members[fit], gaps[fit]
+        steps = self._known.step[holders].sum(axis=1) + self._known.step[one].sum()
+        best = int(np.argmax(gaps.min(axis=1) / np.maximum(steps, 1e-300)))
+        holder = int(holders[best])
+        self._dominator[one] = holder
+        self._put(Pair(holder, one, ALL), int(np.argmax(gaps[best])))
+        return True
+
+    def _order(self, pool: Integers) -> None:
+        """Of these objects some are the skyline; the others hang on them; neighbours on each function are pairs."""
+        pool = np.unique(pool)
+        best = skyline_mask(self._values[pool]) if len(pool) else np.zeros(0, np.bool_)
+        members = pool[best]
+        self._member[pool] = best
+        if len(np.unique(self._values[members], axis=0)) < len(members):
+            raise _UnwatchableError
+        for one in pool[~best].tolist():
+            self._hung(one, members)
+        wanted = set(self._neighbours(members))
+        for pair in [pair for pair in self._pairs if pair.column != ALL and pair not in wanted]:
+            self._pairs.drop(pair)
+        for pair in wanted:
+            if pair not in self._pairs:
+                self._put(pair, pair.column)
+
+    def _neighbours(self, members: Integers) -> Iterator[Pair]:
+        """The pairs of members with no value between theirs on some function. O(members log members)."""
+        for k in range(self._functions.k):
+            column = self._values[members, k]
+            levels, place = np.unique(column, return_inverse=True)
+            groups = [members[place == level].tolist() for level in range(len(levels))]
+            for lower, upper in itertools.pairwise(groups):
+                yield from (Pair(left, right, k) for left in lower for right in upper)
+
+    def _put(self, pair: Pair, strict: int) -> None:
+        self._pairs.put(pair, self._terms(pair, strict))
+
+    def _terms(self, pair: Pair, strict: int) -> Terms:
+        both, left, right = self._known.weights(pair.left, pair.right)
+        known = self._known
+        share = (
+            reserve_of(int(max(known.members[pair.left], known.members[pair.right]))) if self._tuning.reserve else 0.0
+        )
+        return Terms(strict, both / left / (1.0 - share), both / right / (1.0 - share), share)
+
+    def _stretch(self, objects: Integers) -> None:
+        """New terms for the pairs of objects whose sites have changed, where they differ."""
+        for place in self._pairs.of(objects.tolist()).tolist():
+            pair = self._pairs.at(place)
+            old = self._pairs.terms(pair)
+            both, left, right = self._known.weights(pair.left, pair.right)
+            rest = 1.0 - old.share
+            terms = old._replace(left=both / left / rest, right=both / right / rest)
+            if terms != old:
+                self._pairs.put(pair, terms)
+
+    # -- orders --------------------------------------------------------------------------------------------------------
+
+    def _told(self, before: dict[Pair, Terms], moved: set[int], reports: Sequence[Report]) -> list[Order]:
+        """What sites must hear: new centres, pairs that are new or have new terms, and pairs that are gone."""
+        self._versions[list(moved)] += 1
+        centres: set[tuple[int, int]] = set()
+        for one in moved:
+            centres |= {(site, one) for site in self._places(one)}
+        fresh = [pair for pair in self._pairs if before.get(pair) != self._pairs.terms(pair)]
+        pairs = [(pair, self._both(pair)) for pair in fresh]
+        parted = [(pair, self._both(pair)) for pair in before if pair not in self._pairs]
+        for report in reports:
+            if isinstance(report, Arrivals):
+                for site, one in zip(report.sites.tolist(), report.objects.tolist(), strict=True):
+                    if one not in moved and self._here[one]:
+                        centres.add((site, one))
+                        mine = [self._pairs.at(place) for place in self._pairs.of([one]).tolist()]
+                        pairs += [(pair, {site}) for pair in mine if before.get(pair) == self._pairs.terms(pair)]
+        for pair, sites in pairs:
+            for one, other in (pair[:2], pair[1::-1]):
+                centres |= {(site, one) for site in sites - self._at(one)} | (
+                    {(site, other) for site in sites & self._at(one)} if len(sites) == 1 else set()
+                )
+        return self._encoded(sorted(centres), pairs, parted)
+
+    def _at(self, one: int) -> set[int]:
+        return set(self._known.cells(one)[0].tolist())
+
+    def _both(self, pair: Pair) -> set[int]:
+        return self._at(pair.left) | self._at(pair.right)
+
+    def _places(self, one: int) -> set[int]:
+        """The sites that watch an object: its own, and those of objects in pairs with it."""
+        found = self._at(one)
+        for place in self._pairs.of([one]).tolist():
+            found |= self._both(self._pairs.at(place))
+        return found
+
+    def _encoded(
+        self,
+        centres: list[tuple[int, int]],
+        pairs: list[tuple[Pair, set[int]]],
+        parted: list[tuple[Pair, set[int]]],
+    ) -> list[Order]:
+        orders: list[Order] = []
+        if centres:
+            sites, objects = (np.array(column, np.int64) for column in zip(*centres, strict=True))
+            orders.append(Centrings(self._time, sites, objects, self._versions[objects], self._centre[objects]))
+        for kind, told in ((Partings, parted), (Pairings, pairs)):
+            rows = [(site, *pair) for pair, sites in told for site in sorted(sites)]
+            if not rows:
+                continue
+            sites, left, right, column = (np.array(each, np.int64) for each in zip(*rows, strict=True))
+            if kind is Partings:
+                orders.append(Partings(self._time, sites, left, right, column))
+            else:
+                terms = [self._pairs.terms(pair) for pair, sites_ in told for _ in sites_]
+                strict = np.array([term.strict for term in terms])
+                stretches = np.array([(term.left, term.right) for term in terms])
+                orders.append(Pairings(self._time, sites, left, right, column, strict, stretches))
+        return orders

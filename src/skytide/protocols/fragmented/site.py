@@ -1,0 +1,270 @@
+"""The sites' side: a block of sites as arrays; one site alone is a block of one.
+
+A site tells the vector of an object when the object comes, and every update until it hears from the coordinator. A zone
+keeps it quiet as long as its drift vector stays inside. Whenever it tells a vector, that vector becomes its base, and
+its drift begins anew at the centre: the coordinator reckons with what it was told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skytide.kernel.fragmented import (
+    FREE,
+    NOWHERE,
+    PAIRED,
+    ZONED,
+    Cells,
+    absorb,
+    speaking,
+    spoken,
+    unsettled,
+)
+from skytide.model import Booleans, Floats, Integers
+from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.fragmented.functions import Functions
+from skytide.protocols.fragmented.messages import (
+    Answers,
+    Arrivals,
+    Centrings,
+    Departures,
+    Kind,
+    Order,
+    Pairings,
+    Partings,
+    Questions,
+    Releases,
+    Report,
+    Shifts,
+    Updates,
+    Violations,
+    Zonings,
+)
+from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable, more_zones, no_zones
+
+
+class Index:
+    """Which cell is that of an object at a site: a table, objects times sites, whose room doubles as they come.
+
+    >>> index = Index()
+    >>> index.cells(np.array([2, 0, 2]), np.array([1, 1, 1])).tolist(), index.count
+    ([1, 0, 1], 2)
+    """
+
+    def __init__(self) -> None:
+        self.table: npt.NDArray[np.int32] = np.full((0, 0), NOWHERE, np.int32)
+        self.count = 0
+
+    def reserve(self, sites: Integers, objects: Integers) -> None:
+        """Make room for these sites and objects. Amortised O(1) for each entry of the table."""
+        rows, columns = room_for(objects), room_for(sites)
+        if columns > self.table.shape[1]:
+            self.table = np.ascontiguousarray(grown(self.table.T, columns, NOWHERE).T)
+        self.table = grown(self.table, rows, NOWHERE)
+
+    def cells(self, sites: Integers, objects: Integers) -> Integers:
+        """The cells of pairs, new ones where there are none yet. O(pairs)."""
+        self.reserve(sites, objects)
+        new = self.table[objects, sites] == NOWHERE
+        if new.any():
+            pairs = np.unique(objects[new] * self.table.shape[1] + sites[new])
+            self.table.reshape(-1)[pairs] = np.arange(self.count, self.count + len(pairs))
+            self.count += len(pairs)
+        found: Integers = self.table[objects, sites].astype(np.int64)
+        return found
+
+    def of(self, one: int) -> tuple[Integers, Integers]:
+        """The sites where an object is or was, and its cells there. O(sites)."""
+        if one >= len(self.table):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        sites = np.flatnonzero(self.table[one] != NOWHERE)
+        return sites, self.table[one, sites].astype(np.int64)
+
+
+class SiteBlock:
+    """Sites that see updates in one order; sites and objects are numbers from 0.
+
+    >>> block = SiteBlock(Functions(["x"], []))
+    >>> one, row = np.array([0]), lambda x: block.take(0, np.array([0]), np.array([3]), np.array([[x]]))
+    >>> [type(report).__name__ for report in row(1.0)[1]]
+    ['Arrivals']
+    >>> _ = block.obey(Zonings(0, one, one + 3, one + 1, one + 1.0, one[None] + 1.0, one[None] + 0.0, one[None] + 2.0))
+    >>> [type(report).__name__ for x in (1.5, 2.5) for report in row(x)[1]]
+    ['Violations']
+    """
+
+    def __init__(self, functions: Functions, *, paired: bool = False) -> None:
+        """`paired`: the coordinator's method watches objects in pairs."""
+        d, k = functions.d, functions.k
+        self._programs = comparable(functions.programs) if paired else functions.programs
+        self._index = Index()
+        empty = np.zeros((0, d))
+        self._cells = Cells(empty, empty, np.zeros(0, np.bool_), np.zeros(0, np.int64), empty)
+        self._zones = no_zones(d, k)
+        self._pairs = PairTable()
+        self._versions: Integers = np.zeros(0, np.int64)
+        self._present: Integers = np.zeros(0, np.int64)  # how many sites have the object
+
+    def _reserve(self, sites: Integers, objects: Integers) -> None:
+        self._index.reserve(sites, objects)
+        room = room_for(objects)
+        if room > len(self._versions):
+            self._zones = more_zones(self._zones, room)
+            self._versions, self._present = grown(self._versions, room), grown(self._present, room)
+            self._pairs.reserve(len(self._versions))
+
+    # -- updates -------------------------------------------------------------------------------------------------------
+
+    def take(
+        self,
+        time: int,
+        sites: Integers,
+        objects: Integers,
+        vectors: Floats,
+        gone: Booleans | None = None,
+        start: int = 0,
+    ) -> tuple[int, list[Report]]:
+        """Take updates from a row on, up to and with the first that must be told: the next row, and what is told.
+
+        Where `gone`, the object leaves the site. O(rows) evaluations of the functions.
+        """
+        if gone is None:
+            gone = np.zeros(len(sites), np.bool_)
+        if start == 0:
+            self._reserve(sites, objects)
+        row = absorb(
+            self._programs,
+            self._zones,
+            self._cells,
+            self._pairs.arrays,
+            self._index.table,
+            sites,
+            objects,
+            vectors,
+            gone,
+            start,
+        )
+        if row == len(sites):
+            return row, []
+        which = slice(row, row + 1)
+        if gone[row]:
+            return row + 1, self.leave(time, sites[which], objects[which])
+        cell = self._index.table[objects[row], sites[row]]
+        if cell == NOWHERE or not self._cells.alive[cell]:
+            return row + 1, self.join(time, sites[which], objects[which], vectors[which])
+        return row + 1, [self._told(time, int(sites[row]), int(objects[row]))]
+
+    def join(
+        self, time: int, sites: Integers, objects: Integers, vectors: Floats, weights: Floats | None = None
+    ) -> list[Report]:
+        """Objects come to sites where they are not; each pair is named once. O(pairs)."""
+        self._reserve(sites, objects)
+        cells = self._index.cells(sites, objects)
+        self._cells = Cells._make(grown(column, self._index.count) for column in self._cells)
+        kept = self._cells
+        self._zones.mode[objects[self._present[objects] == 0]] = FREE  # who has been away hears of zones again
+        np.add.at(self._present, objects, 1)
+        kept.vector[cells] = kept.base[cells] = vectors
+        kept.alive[cells], kept.updates[cells], kept.moved[cells] = True, 0, 0.0
+        return [Arrivals(time, sites, objects, np.ones(len(sites)) if weights is None else weights, vectors)]
+
+    def leave(self, time: int, sites: Integers, objects: Integers) -> list[Report]:
+        """Objects leave sites; nothing is said where they are not. O(pairs)."""
+        cells = self._index.table[objects, sites]
+        there = cells != NOWHERE
+        there[there] = self._cells.alive[cells[there]]
+        if not there.any():
+            return []
+        self._cells.alive[cells[there]] = False
+        np.subtract.at(self._present, objects[there], 1)
+        return [Departures(time, sites[there], objects[there])]
+
+    def _told(self, time: int, site: int, one: int) -> Report:
+        """Tell of an object at a site, and of what else that makes necessary."""
+        objects = self._anew(site, one) if self._zones.mode[one] == PAIRED else np.array([one])
+        return self._report(time, np.full(len(objects), site), objects)
+
+    def _anew(self, site: int, one: int) -> Integers:
+        """Put the bases of an object, and of others with it, to where they are at a site; whose."""
+        told: Integers = np.empty(len(self._versions), np.int64)
+        found = told[: spoken(*self._watched(), one, site, told)]
+        cells = self._index.table[found, site]
+        here: Integers = found[(cells != NOWHERE) & self._cells.alive[cells]]
+        return here
+
+    def _watched(self) -> tuple[Any, ...]:
+        return self._programs, self._zones, self._cells, self._pairs.arrays, self._index.table
+
+    def _report(self, time: int, sites: Integers, objects: Integers) -> Report:
+        """Tell vectors, of objects that are all told or none of which is."""
+        cells, kept = self._index.table[objects, sites], self._cells
+        vectors, updates, moved = kept.vector[cells], kept.updates[cells], kept.moved[cells]
+        kept.base[cells], kept.updates[cells], kept.moved[cells] = vectors, 0, 0.0
+        if self._zones.mode[objects[0]] == FREE:
+            return Updates(time, sites, objects, vectors)
+        return Violations(time, sites, objects, vectors, updates, moved)
+
+    # -- orders --------------------------------------------------------------------------------------------------------
+
+    def obey(self, *orders: Order) -> list[Report]:
+        """Follow orders of one time; what sites say to them. O(rows) evaluations."""
+        said: list[Report] = []
+        concerned: dict[int, list[Integers]] = {}
+        for order in orders:
+            if isinstance(order, Questions):
+                cells, kept = self._index.table[order.objects, order.sites], self._cells
+                vectors, updates, moved = kept.vector[cells], kept.updates[cells], kept.moved[cells]
+                kept.base[cells], kept.updates[cells], kept.moved[cells] = vectors, 0, 0.0
+                said.append(Answers(order.time, order.sites, order.objects, vectors, updates, moved))
+                continue
+            self._follow(order)
+            for one in np.unique(order.objects).tolist():
+                concerned.setdefault(one, []).append(order.sites[order.objects == one])
+        for one, sites in concerned.items():
+            said += self._checked(orders[0].time, one, np.unique(np.concatenate(sites)))
+        return said
+
+    def _follow(self, order: Zonings | Releases | Shifts | Centrings | Pairings | Partings) -> None:
+        objects, zones = order.objects, self._zones
+        self._reserve(order.sites, objects)
+        if isinstance(order, Pairings | Partings):
+            self._follow_pairs(order)
+        elif isinstance(order, Shifts):
+            current = order.versions == self._versions[objects]
+            cells = self._index.table[objects, order.sites]
+            self._cells.base[cells[current]] -= order.amounts[current]
+        else:
+            newer = order.versions > self._versions[objects]
+            objects = objects[newer]
+            self._versions[objects] = order.versions[newer]
+            modes = {Kind.ZONE: ZONED, Kind.RELEASE: FREE, Kind.CENTRE: PAIRED}
+            zones.mode[objects] = modes[order.kind]
+            if isinstance(order, Zonings | Centrings):
+                zones.centre[objects] = order.centre[newer]
+            if isinstance(order, Zonings):
+                zones.stretch[objects] = order.stretch[newer]
+                zones.low[objects], zones.high[objects] = order.low[newer], order.high[newer]
+
+    def _follow_pairs(self, order: Pairings | Partings) -> None:
+        columns = [order.objects, order.others, order.columns]
+        _, first = np.unique(np.stack(columns), axis=1, return_index=True)
+        for row in first.tolist():
+            pair = Pair(*(int(column[row]) for column in columns))
+            if isinstance(order, Partings):
+                self._pairs.drop(pair)
+            else:
+                self._pairs.put(pair, Terms(int(order.strict[row]), *order.stretches[row].tolist()))
+
+    def _checked(self, time: int, one: int, sites: Integers) -> list[Report]:
+        """What sites that have an object must tell of it after an order."""
+        if self._zones.mode[one] != PAIRED:
+            cells = self._index.table[one, sites]
+            sites = sites[(cells != NOWHERE) & self._cells.alive[cells]]
+            sites = sites[speaking(*self._watched(), one, sites)]
+            return [self._report(time, sites, np.full(len(sites), one))] if len(sites) else []
+        sites = sites[unsettled(*self._watched(), one, sites)]
+        said = [(site, self._anew(site, one)) for site in sites.tolist()]
+        return [self._report(time, np.full(len(told), site), told) for site, told in said if len(told)]

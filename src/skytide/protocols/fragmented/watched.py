@@ -1,0 +1,132 @@
+"""How objects are watched, as arrays: zones, and pairs of objects that are to stay in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from skytide.kernel.fragmented import FREE, Pairs, Zones
+from skytide.kernel.functions import TOP, Programs
+from skytide.model import Floats, Integers
+from skytide.protocols.filtering.arrays import grown
+
+
+def no_zones(components: int, functions: int) -> Zones:
+    """Zones of no object."""
+    box: Floats = np.zeros((0, functions))
+    return Zones(np.zeros(0, np.int8), np.zeros((0, components)), box, box, np.zeros(0))
+
+
+def more_zones(zones: Zones, room: int) -> Zones:
+    """The same zones with room for more objects, of which everything is told. Amortised O(1) for each."""
+    return Zones(
+        grown(zones.mode, room, FREE),
+        grown(zones.centre, room),
+        grown(zones.low, room),
+        grown(zones.high, room),
+        grown(zones.stretch, room, 1),
+    )
+
+
+def comparable(programs: Programs) -> Programs:
+    """The programs with bounds that can be compared with each other: convex above and concave below everywhere.
+
+    For a zone it is enough that their level sets are convex.
+    """
+    nodes = programs.nodes.copy()
+    nodes[:, TOP] = 0
+    return programs._replace(nodes=nodes)
+
+
+class Pair(NamedTuple):
+    """An object that is to stay better than another: on one column, or (`ALL`) dominate it."""
+
+    left: int
+    right: int
+    column: int
+
+
+class Terms(NamedTuple):
+    """Where a dominating object is strictly better, by how much either one's drift is stretched, and the coordinator's
+    share of the weight, which sites need not know.
+    """
+
+    strict: int
+    left: float
+    right: float
+    share: float = 0.0
+
+
+class PairTable:
+    """Pairs with their terms, also as arrays for the kernel.
+
+    >>> table = PairTable()
+    >>> table.put(Pair(0, 3, 1), Terms(1, 1.0, 1.0))
+    >>> table.of([3]).tolist(), table.arrays.starts.tolist()
+    ([0], [0, 1, 1, 1, 2])
+    """
+
+    def __init__(self) -> None:
+        self._terms: dict[Pair, Terms] = {}
+        self._arrays: Pairs | None = None
+        self._room = 0
+        self.shares: Floats = np.zeros(0)
+        """The coordinator's shares, as the arrays have the pairs."""
+
+    def reserve(self, room: int) -> None:
+        """See to it that there are so many objects at least, if without pairs. O(pairs) where there were fewer."""
+        if room > self._room:
+            self._room, self._arrays = max(room, 2 * self._room), None
+
+    def __contains__(self, pair: Pair) -> bool:
+        return pair in self._terms
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self._terms)
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def terms(self, pair: Pair) -> Terms:
+        """The terms of a pair. O(1)."""
+        return self._terms[pair]
+
+    def put(self, pair: Pair, terms: Terms) -> None:
+        """Add a pair, or give it other terms. O(1), and the arrays are made anew."""
+        self.reserve(max(pair.left, pair.right) + 1)
+        self._terms[pair] = terms
+        self._arrays = None
+
+    def drop(self, pair: Pair) -> None:
+        """Forget a pair; nothing where there is none. O(1), and the arrays are made anew."""
+        if self._terms.pop(pair, None) is not None:
+            self._arrays = None
+
+    def at(self, place: int) -> Pair:
+        """The pair at a place in the arrays. O(1)."""
+        arrays = self.arrays
+        return Pair(int(arrays.left[place]), int(arrays.right[place]), int(arrays.column[place]))
+
+    @property
+    def arrays(self) -> Pairs:
+        """The pairs as arrays. O(1) if nothing changed, else O(pairs log pairs)."""
+        if self._arrays is None:
+            keys = np.array(list(self._terms), np.int64).reshape(-1, 3)
+            terms = np.array(list(self._terms.values()), np.float64).reshape(-1, 4)
+            ends = np.concatenate((keys[:, 0], keys[:, 1]))
+            order = np.argsort(ends, kind="stable")
+            starts = np.searchsorted(ends[order], np.arange(self._room + 1))
+            left, right, column = (np.ascontiguousarray(each) for each in keys.T)
+            stretch = np.ascontiguousarray(terms[:, 1:3])
+            self.shares = np.ascontiguousarray(terms[:, 3])
+            entries = order % max(len(keys), 1)
+            self._arrays = Pairs(left, right, column, terms[:, 0].astype(np.int64), stretch, starts, entries)
+        return self._arrays
+
+    def of(self, objects: Iterable[int]) -> Integers:
+        """The places in the arrays of the pairs of objects, each once, in order. O(pairs found)."""
+        arrays = self.arrays
+        runs = [arrays.entries[arrays.starts[one] : arrays.starts[one + 1]] for one in objects if one < self._room]
+        return np.unique(np.concatenate(runs)) if runs else np.zeros(0, np.int64)
