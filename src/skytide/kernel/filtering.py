@@ -162,8 +162,9 @@ def best_dominators(records: Records, members: Integers, below: Integers, found:
                     break
                 better |= edge < points[one, k]
                 top = roof[other, k] if fresh else edge
-                wide = (roof[other, k] - floor[other, k]) + (roof[one, k] - floor[one, k]) + 1e-300
-                room = min(room, max((floor[one, k] - top) / wide, -1e300))
+                wide = (roof[other, k] - floor[other, k]) + (roof[one, k] - floor[one, k])
+                if wide > 0.0:  # else neither moves there
+                    room = min(room, max((floor[one, k] - top) / wide, -1e300))
             if better and room > best_room:
                 best, best_room = other, room
         found[r] = best
@@ -190,8 +191,11 @@ def keep_below(records: Records, dominator: Integers, hanging: Integers) -> None
 
 
 @njit(cache=True)
-def set_apart(records: Records, members: Integers, log: Floats) -> None:
-    """Shrink fresh boxes until every two members of the skyline are apart. O(fresh members * members * d * log^2)."""
+def set_apart(records: Records, members: Integers, log: Floats, middle: bool = False) -> None:
+    """Shrink fresh boxes until every two members of the skyline are apart. O(fresh members * members * d * log^2).
+
+    `middle` puts every boundary midway between the two points, whatever it costs.
+    """
     fresh = records.fresh
     for x in range(members.shape[0]):
         one = members[x]
@@ -200,8 +204,8 @@ def set_apart(records: Records, members: Integers, log: Floats) -> None:
         for y in range(members.shape[0]):
             other = members[y]
             if other != one and not (fresh[other] and y < x):
-                _end_below(records, one, other, log)
-                _end_below(records, other, one, log)
+                _end_below(records, one, other, log, middle)
+                _end_below(records, other, one, log, middle)
 
 
 @njit(cache=True)
@@ -217,8 +221,8 @@ def stand_apart(records: Records, newcomers: Integers, members: Integers, log: F
                 for k in range(points.shape[1]):
                     high[one, k] = min(high[one, k], max(points[one, k], records.floor[other, k]))
             else:
-                _end_below(records, one, other, log)
-                _end_below(records, other, one, log)
+                _end_below(records, one, other, log, False)
+                _end_below(records, other, one, log, False)
 
 
 @njit(cache=True)
@@ -241,7 +245,7 @@ def fitting(low: Floats, high: Floats, boxes: Integers, members: Integers) -> Bo
 
 
 @njit(cache=True, _nrt=False)
-def _end_below(records: Records, one: int, other: int, log: Floats) -> None:
+def _end_below(records: Records, one: int, other: int, log: Floats, middle: bool) -> None:
     """See to it that `one` ends below where `other` begins on some column, the cheapest: SelectDimension."""
     points, low, high, fresh = records.points, records.low, records.high, records.fresh
     best_k, best_cut, best_cost = -1, 0.0, np.inf
@@ -252,7 +256,7 @@ def _end_below(records: Records, one: int, other: int, log: Floats) -> None:
             continue
         if high[one, k] < low[other, k]:
             return  # apart already
-        cut, cost = _cut(records, one, other, k, end, begin, log)
+        cut, cost = _cut(records, one, other, k, end, begin, log, middle)
         if best_k < 0 or cost < best_cost:
             best_k, best_cut, best_cost = k, cut, cost
     if best_k < 0:  # equal points: only boxes of no extent will do
@@ -269,7 +273,9 @@ def _end_below(records: Records, one: int, other: int, log: Floats) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def _cut(records: Records, one: int, other: int, k: int, end: float, begin: float, log: Floats) -> tuple[float, float]:
+def _cut(
+    records: Records, one: int, other: int, k: int, end: float, begin: float, log: Floats, middle: bool
+) -> tuple[float, float]:
     """Where `one` ends on a column so that `other` can begin above, and what that costs more: SelectBoundary.
 
     Between two fresh records the cost is convex between the places where a reach ends or a probe came from, so that its
@@ -284,7 +290,7 @@ def _cut(records: Records, one: int, other: int, k: int, end: float, begin: floa
     best, best_cost = 0.5 * end + 0.5 * begin, np.inf
     if not end <= best < begin:
         best = end
-    for choice in range(4 + log.shape[0]):
+    for choice in range(1 if middle else 4 + log.shape[0]):
         if choice == 0:
             cut = best
         elif choice == 1:
@@ -342,11 +348,12 @@ def _probed(log: Floats, k: int, start: float, end: float) -> float:
 
 
 @njit(cache=True)
-def share_room(records: Records, holders: Integers, starts: Integers, below: Integers) -> None:
+def share_room(records: Records, holders: Integers, starts: Integers, below: Integers, middle: bool = False) -> None:
     """Divide the room between each holder and the fresh records on it; those of holders[i] are below[starts[i]:...].
 
     On every column a fresh holder's box ends at one value for all of them, where the sum of what that costs the holder
-    (P_f) and each record (P_r1) is least. A record's box begins where the holder's ends. O(below d).
+    (P_f) and each record (P_r1) is least, or with `middle` midway to the nearest. A record's box begins where the
+    holder's ends. O(below d).
     """
     points, high = records.points, records.high
     for h in range(holders.shape[0]):
@@ -354,7 +361,7 @@ def share_room(records: Records, holders: Integers, starts: Integers, below: Int
         own = below[starts[h] : starts[h + 1]]
         if records.fresh[holder]:
             for k in range(points.shape[1]):
-                high[holder, k] = min(high[holder, k], _best_end(records, holder, k, own))
+                high[holder, k] = min(high[holder, k], _best_end(records, holder, k, own, middle))
             for one in own:
                 _stay_strict(points, high, holder, one)
         for one in own:
@@ -362,13 +369,16 @@ def share_room(records: Records, holders: Integers, starts: Integers, below: Int
 
 
 @njit(cache=True, _nrt=False)
-def _best_end(records: Records, holder: int, k: int, own: Integers) -> float:
+def _best_end(records: Records, holder: int, k: int, own: Integers, middle: bool) -> float:
     """The end of a holder's box on a column: a few places up to the nearest record, and the end of its reach."""
     points, floor, roof = records.points, records.floor, records.roof
     start, nearest = points[holder, k], records.high[holder, k]
     for one in own:
         nearest = min(nearest, points[one, k])
     best, best_cost = start, np.inf
+    if middle:
+        half = 0.5 * start + 0.5 * nearest
+        return float(half if start <= half <= nearest else start)
     for choice in range(6):
         end = min(roof[holder, k], nearest) if choice == 5 else start + (nearest - start) * choice / 4
         if not start <= end <= nearest:

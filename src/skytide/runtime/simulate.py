@@ -20,6 +20,7 @@ from skytide.monitors.frequent.pairs import Theta, pairs_of
 from skytide.protocols.filtering.answers import SNAPSHOT, ExactAnswers
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.client import ClientBlock
+from skytide.protocols.filtering.filter import Boundaries
 from skytide.protocols.filtering.messages import (
     Boxes,
     Kind,
@@ -141,11 +142,13 @@ class Simulation:
         epsilon: float = 0.2,
         delta: float = 0.1,
         seed: int = 1,
+        boundaries: Boundaries = "cost",
         quality: bool = False,
         faults: Faults | None = None,
     ) -> None:
         self._dimensions = dimensions
-        self._made = partial(method_of, method, dimensions, pairs=pairs, epsilon=epsilon, delta=delta, seed=seed)
+        made = partial(method_of, method, dimensions, pairs=pairs, epsilon=epsilon, delta=delta, seed=seed)
+        self._made = partial(made, boundaries=boundaries)
         self._server, self._answers, self.exact = self._made()
         self.network = Network(faults or Faults())
         self._faulty = faults is not None
@@ -186,6 +189,10 @@ class Simulation:
             truth = living[skyline_mask(self._points[living])] if len(living) else NONE
             self._quality.observe(truth, changes, time)
         return changes
+
+    def skyline(self) -> Integers | None:
+        """The skyline of the latest timestamp; None if the method does not know it."""
+        return self._server.skyline()
 
     def crash(self, clients: Integers) -> None:
         """Let clients lose all they know; in the next timestamp they come as new ones, with the points they have."""

@@ -32,7 +32,7 @@ def messages(method: str, points: Floats) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_skylines_are_exact_while_clients_are_released_and_boxed_again(seed: int) -> None:
-    points = np.concatenate((jumps(12, 60, 3, seed), trembles(12, 120, 3, seed)))
+    points = np.concatenate((jumps(12, 60, 3, seed), trembles(12, 300, 3, seed)))
     released, boxed_again = set[int](), 0
     for seen in watch(AutoServer(3), [Step(np.arange(12), each, NONE) for each in points]):
         assert seen.skyline is not None and seen.skyline.tolist() == seen.truth

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from skytide.kernel.filtering import outside, recall
+from skytide.kernel.filtering import outside
+from skytide.kernel.filtering_clients import BOXED, FREE, SAMPLED, Clients, absorb, catch_up, move
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Departures, Kind, Message, Order, Questions, Reports, Schedules
 from skytide.protocols.filtering.schedule import Schedule
 
-FREE, BOXED, SAMPLED = 0, 1, 2
-"""What keeps a client quiet: nothing, a box, a schedule; or both of the latter (the paper's mixed mode)."""
+__all__ = ["BOXED", "FREE", "SAMPLED", "ClientBlock"]
 
 
 class ClientBlock:
@@ -31,34 +31,35 @@ class ClientBlock:
     """
 
     def __init__(self, dimensions: int) -> None:
-        self._points, self._low, self._high, self._floor, self._roof = (np.zeros((0, dimensions)) for _ in range(5))
-        self._alive: Booleans = np.zeros(0, np.bool_)
-        self._lost: Booleans = self._alive  # has forgotten everything
-        self._stale: Booleans = self._alive  # moved since the point was told
-        self._mode = np.zeros(0, np.int8)
+        empty, none = np.zeros((0, dimensions)), np.zeros(0, np.bool_)
+        whole, mode = np.zeros(0, np.int64), np.zeros(0, np.int8)
+        self._state = Clients(empty, empty, empty, empty, empty, whole, mode, none, none)
+        self._alive: Booleans = none  # here, or crashed
         self._schedule: Schedule | None = None
 
     def _reserve(self, room: int) -> None:
-        self._points, self._low = grown(self._points, room), grown(self._low, room)
-        self._high, self._floor = grown(self._high, room), grown(self._floor, room)
-        self._roof, self._mode = grown(self._roof, room), grown(self._mode, room)
-        self._alive, self._lost = grown(self._alive, room), grown(self._lost, room)
-        self._stale = grown(self._stale, room)
+        self._state = Clients._make(grown(column, room) for column in self._state)
+        self._alive = grown(self._alive, room)
 
     def observe(self, time: int, clients: Integers, points: Floats, gone: Integers) -> list[Message]:
-        """Let a timestamp come with new points of some clients, and some that go; what is told. O(clients known)."""
-        points = np.asarray(points, np.float64)
+        """Let a timestamp come with new points of some clients, and some that go; what is told.
+
+        O(clients that move or go), and O(clients known) at a sampled timestamp.
+        """
+        points = np.ascontiguousarray(points, np.float64)
+        clients = np.ascontiguousarray(clients, np.int64)
         self._reserve(room_for(clients, gone))
+        state = self._state
         leaving = gone[self._alive[gone]]
-        self._alive[leaving] = False
-        known = self._alive[clients] & ~self._lost[clients]
+        self._alive[leaving] = state.here[leaving] = False
+        known = state.here[clients]
         new, old = clients[~known], clients[known]
-        moved = old[(self._points[old] != points[known]).any(axis=1)]
-        self._points[clients] = points
-        self._floor[new] = self._roof[new] = self._points[new]
-        self._alive[new], self._lost[new], self._mode[new] = True, False, FREE
-        recall(self._points, self._floor, self._roof)
-        self._stale[moved] = True
+        moved = old[(state.points[old] != points[known]).any(axis=1)]
+        for column in (state.points, state.floor, state.roof):
+            column[new] = points[~known]
+        state.since[new], state.mode[new] = time, FREE
+        self._alive[new] = state.here[new] = True
+        move(state, old, points[known], time)
         said: list[Message] = [Departures(time, leaving)] if len(leaving) else []
         for kind, who in ((Kind.INSERT, new), *self._due(time, moved)):
             if len(who):
@@ -66,35 +67,57 @@ class ClientBlock:
         return said
 
     def _due(self, time: int, moved: Integers) -> list[tuple[Kind, Integers]]:
-        modes = self._mode[moved]
+        state = self._state
+        modes = state.mode[moved]
         boxed = moved[modes & BOXED > 0]
-        failed = boxed[outside(self._low[boxed], self._high[boxed], self._points[boxed])]
+        failed = boxed[outside(state.low[boxed], state.high[boxed], state.points[boxed])]
         due = [(Kind.UPDATE, moved[modes == FREE]), (Kind.FAILURE, failed)]
         if self._schedule is not None and self._schedule.sampled(time):
-            sampled = self._alive & self._stale & (self._mode & SAMPLED > 0)
+            sampled = state.here & state.stale & (state.mode & SAMPLED > 0)
             sampled[failed] = False
             due.append((Kind.SAMPLE, np.flatnonzero(sampled)))
         return due
 
+    def absorb(self, time: int, cuts: Integers, clients: Integers, points: Floats) -> int:
+        """Take the timestamps from `time` on in which nobody has anything to say; how many they are.
+
+        The rows of timestamp `time + i` are cuts[i]:cuts[i + 1] of `clients` and `points`; nobody goes. The first
+        timestamp that is not taken has left no trace: it is for `observe`. O(rows taken), compiled; O(clients) a call.
+
+        >>> block, none = ClientBlock(dimensions=1), np.array([], int)
+        >>> _ = block.observe(0, np.array([0]), np.array([[1.0]]), none)
+        >>> block.obey(Boxes(0, np.array([0]), np.array([[0.0]]), np.array([[2.0]])))
+        >>> block.absorb(1, np.arange(5), np.zeros(4, int), np.array([[0.5], [1.5], [2.5], [1.0]]))
+        2
+        """
+        times = range(time, time + len(cuts) - 1)
+        sampled = np.zeros(len(times), np.bool_)
+        if self._schedule is not None:
+            sampled[:] = [self._schedule.sampled(one) for one in times]
+        clients, points = np.ascontiguousarray(clients, np.int64), np.ascontiguousarray(points, np.float64)
+        return int(absorb(self._state, time, np.ascontiguousarray(cuts, np.int64), clients, points, sampled))
+
     def forget(self, clients: Integers) -> None:
         """Let clients lose all they know, as after a crash; with their next points they come as new. O(clients)."""
-        self._lost[clients] = True
+        self._state.here[clients] = False
 
     def answer(self, questions: Questions) -> Reports:
         """What clients say when asked where they are. O(questions)."""
         return self._report(Kind.ANSWER, questions.time, questions.clients)
 
     def _report(self, kind: Kind, time: int, who: Integers) -> Reports:
-        self._stale[who] = False
-        return Reports(kind, time, who, self._points[who], self._floor[who], self._roof[who])
+        state = self._state
+        catch_up(state, who, time)
+        state.stale[who] = False
+        return Reports(kind, time, who, state.points[who], state.floor[who], state.roof[who])
 
     def obey(self, order: Order) -> None:
         """Take boxes, schedules and releases. O(clients told)."""
-        who = order.clients
+        who, state = order.clients, self._state
         if isinstance(order, Boxes):
-            self._low[who], self._high[who] = order.low, order.high
-            self._mode[who] = BOXED if order.schedule is None else BOXED | SAMPLED
+            state.low[who], state.high[who] = order.low, order.high
+            state.mode[who] = BOXED if order.schedule is None else BOXED | SAMPLED
         else:
-            self._mode[who] = SAMPLED if isinstance(order, Schedules) else FREE
+            state.mode[who] = SAMPLED if isinstance(order, Schedules) else FREE
         if isinstance(order, Boxes | Schedules):
             self._schedule = order.schedule or self._schedule

@@ -10,6 +10,7 @@ recent reach; one that never moved has none, gets a box of no extent, and is nev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -30,10 +31,12 @@ from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Message, Order, Reports
 from skytide.protocols.filtering.server import Said, gathered
 
+Boundaries = Literal["cost", "middle"]
 LOG = 64
 """So many of the latest probe sources are remembered: the paper's M, which it does not tell."""
-MARGIN = 0.5
-"""A box with nothing in its way goes beyond the recent reach by this share of its width."""
+MARGIN, DOUBT = 0.2, 2.0
+"""A box with nothing in its way goes beyond the recent reach by a share of its width: the first, and the second over
+the number of timestamps since the client first moved, in which the reach has come about."""
 
 
 class FilterServer:
@@ -45,12 +48,14 @@ class FilterServer:
     >>> server.begin(0, [Reports(Kind.FAILURE, 0, np.arange(3), points, points - 0.1, points + 0.1)]).tolist()
     []
     >>> boxes, = server.settle()
-    >>> server.skyline().tolist(), bool((boxes.high[1] < boxes.low[2]).all())
+    >>> server.skyline().tolist(), bool((boxes.high[1] <= boxes.low[2]).all())
     ([0, 1], True)
     """
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, *, boundaries: Boundaries = "cost") -> None:
+        """`boundaries` lie where the cost model says, or midway between two points: what the model is held against."""
         self._dimensions, self._time = dimensions, 0
+        self._middle = boundaries == "middle"
         self._log: Floats = np.zeros((0, dimensions))
         empty = np.zeros((0, dimensions))
         self._records = Records(empty, empty, empty, empty, empty, np.zeros(0, np.bool_))
@@ -59,12 +64,13 @@ class FilterServer:
         self._told: Booleans = self._alive  # in this timestamp
         self._known: Booleans = self._alive  # told, or a box of no extent
         self._dominator: Integers = np.zeros(0, np.int64)
+        self._still: Integers = np.zeros(0, np.int64)  # when it had not moved yet
 
     def _reserve(self, room: int) -> None:
         self._records = Records._make(grown(column, room) for column in self._records)
         self._alive, self._member = grown(self._alive, room), grown(self._member, room)
         self._told, self._known = grown(self._told, room), grown(self._known, room)
-        self._dominator = grown(self._dominator, room, NOBODY)
+        self._dominator, self._still = grown(self._dominator, room, NOBODY), grown(self._still, room)
 
     # -- a timestamp ---------------------------------------------------------------------------------------------------
 
@@ -81,6 +87,7 @@ class FilterServer:
         self._dominator[told.gone] = NOBODY
         self._alive[told.clients] = True
         self._tell(told)
+        self._still[told.new] = time
         loose = self._loosened(np.concatenate((told.clients, told.gone)))
         candidates = np.concatenate((np.flatnonzero(self._member), loose))
         with np.errstate(invalid="ignore", over="ignore"):
@@ -143,6 +150,8 @@ class FilterServer:
     def _tell(self, told: Said | Reports) -> None:
         clients, records = told.clients, self._records
         records.points[clients] = records.low[clients] = records.high[clients] = told.points
+        rested = clients[(records.floor[clients] == records.roof[clients]).all(axis=1)]
+        self._still[rested] = self._time - 1
         records.floor[clients], records.roof[clients] = told.floor, told.roof
         self._told[clients] = self._known[clients] = True
 
@@ -175,27 +184,28 @@ class FilterServer:
     def _construct(self, clients: Integers) -> None:
         """FilterConstruction: from the widest boxes that make sense to robust ones."""
         fresh = self._records.fresh
-        widen(self._records, clients)
+        widen(self._records, clients, MARGIN + DOUBT / np.maximum(1, self._time - self._still[clients]))
         members = self.skyline()
         below = clients[~self._member[clients]]
         chosen = np.empty(len(below), np.int64)
         best_dominators(self._records, members, below, chosen)
         self._dominator[below] = chosen
         keep_below(self._records, self._dominator, np.flatnonzero((self._dominator >= 0) & ~fresh))
-        set_apart(self._records, members, self._log)
+        set_apart(self._records, members, self._log, self._middle)
         below = below[fresh[below]]
         below = below[np.argsort(self._dominator[below], kind="stable")]
         holders, starts = np.unique(self._dominator[below], return_index=True)
-        share_room(self._records, holders, np.append(starts, len(below)), below)
+        share_room(self._records, holders, np.append(starts, len(below)), below, self._middle)
 
 
-def widen(records: Records, clients: Integers) -> None:
+def widen(records: Records, clients: Integers, margins: Floats) -> None:
     """Boxes as wide as makes sense for the clients among these that have a reach, and nobody else. O(all clients)."""
     _, low, high, floor, roof, fresh = records
-    moving = clients[(roof[clients] > floor[clients]).any(axis=1)]
+    reaching = (roof[clients] > floor[clients]).any(axis=1)
+    moving = clients[reaching]
     fresh[:] = False
     fresh[moving] = True
     with np.errstate(invalid="ignore", over="ignore"):
-        more = (roof[moving] - floor[moving]) * MARGIN
+        more = (roof[moving] - floor[moving]) * margins[reaching, None]
         low[moving] = np.where(np.isfinite(more), floor[moving] - more, -np.inf)
         high[moving] = np.where(np.isfinite(more), roof[moving] + more, np.inf)

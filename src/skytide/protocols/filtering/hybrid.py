@@ -25,7 +25,7 @@ from skytide.kernel.filtering import NOBODY, Records, best_dominators, fitting, 
 from skytide.model import Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.client import BOXED, SAMPLED
-from skytide.protocols.filtering.filter import FilterServer, widen
+from skytide.protocols.filtering.filter import MARGIN, FilterServer, widen
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Reports, Schedules
 from skytide.protocols.filtering.schedule import Schedule
 from skytide.protocols.filtering.server import NONE, Said, gathered
@@ -197,12 +197,13 @@ class HybridServer:
         who = who[(self._calm[who] == 0) | ~fitting(ours.low, ours.high, who, members)]
         self._calm[who] = 0
         ours.low[who] = ours.high[who] = ours.points[who]
-        widen(ours, np.concatenate((members, who)))
+        both = np.concatenate((members, who))
+        widen(ours, both, np.full(len(both), MARGIN))
         moving = who[ours.fresh[who]]
         holders = np.empty(len(moving), np.int64)
         best_dominators(ours, members, moving, holders)
         stand_apart(ours, moving[holders == NOBODY], members, np.zeros((0, self._dimensions)))
         order = np.argsort(holders, kind="stable")[np.count_nonzero(holders == NOBODY) :]
         distinct, counts = np.unique(holders[order], return_counts=True)
-        share_room(ours, distinct, np.concatenate(([0], np.cumsum(counts))), moving[order])
+        share_room(ours, distinct, np.concatenate(([0], np.cumsum(counts))), moving[order], False)
         own.low[who], own.high[who] = ours.low[who], ours.high[who]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from skytide.errors import OptionError
 from skytide.monitors.frequent.pairs import Theta, pairs_of
 from skytide.protocols.filtering.answers import SNAPSHOT, Answers, ExactAnswers, SampledAnswers
 from skytide.protocols.filtering.auto import AutoServer
-from skytide.protocols.filtering.filter import FilterServer
+from skytide.protocols.filtering.filter import Boundaries, FilterServer
 from skytide.protocols.filtering.hybrid import HybridServer
 from skytide.protocols.filtering.schedule import Schedule, sampling_rate
 from skytide.protocols.filtering.server import NaiveServer, SamplingServer, Server
@@ -35,16 +36,19 @@ def method_of(
     epsilon: float = 0.2,
     delta: float = 0.1,
     seed: int = 1,
+    boundaries: Boundaries = "cost",
 ) -> Method:
     """The method of a name, for queries that are pairs of theta and `over`.
 
     `epsilon` and `delta` say how good the answers of sampling methods must be: any record that is reported was in at
     least (theta - epsilon) * over skylines with probability 1 - 2 delta. `seed` is that of the sampled timestamps.
+    `boundaries` is for comparisons of `filter` with itself.
     """
     if name not in METHODS:
         raise OptionError("is not a method", value=name, remedy="choose one of " + ", ".join(METHODS))
     if name in EXACT:
-        servers: dict[str, Callable[[int], Server]] = {"naive": NaiveServer, "filter": FilterServer, "auto": AutoServer}
+        filtering = partial(FilterServer, boundaries=boundaries)
+        servers: dict[str, Callable[[int], Server]] = {"naive": NaiveServer, "filter": filtering, "auto": AutoServer}
         return Method(servers[name](dimensions), ExactAnswers(pairs), exact=True)
     if not 0 <= seed < 2**64:
         raise OptionError("is not a seed", value=seed, remedy="give a whole number from 0 to 2^64 - 1")

@@ -1,0 +1,1 @@
+"""zhang09c: the experiments of Section 7."""
