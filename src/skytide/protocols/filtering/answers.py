@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from skytide.monitors.frequent.changes import PairChanges
 from skytide.monitors.frequent.frequent import Frequent
 from skytide.monitors.frequent.pairs import Pair, Theta, pairs_of
 from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.filtering.stored import Contents, dump, must, restore
 
 SNAPSHOT = ((1, 1),)
 """The query whose answer is the skyline itself."""
@@ -31,6 +32,10 @@ class Answers(Protocol):
 
     def observe(self, skyline: Integers | None, time: int) -> Changes | PairChanges:
         """Take the skyline of a timestamp, None where it was not computed. Every timestamp is taken, in order."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """What was counted; both kinds of answers have `from_bytes`."""
         ...
 
 
@@ -50,6 +55,25 @@ class ExactAnswers:
         assert skyline is not None, "an exact method knows every skyline"
         return self._frequent.observe(skyline, time)
 
+    def to_bytes(self) -> bytes:
+        """What was counted, versioned and without pickle. O(clients)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The answers that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        return Contents({}, {"frequent": np.frombuffer(self._frequent.to_bytes(), np.uint8)})
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        made = cls()
+        made._frequent = Frequent.from_bytes(contents.blob("frequent"))
+        must(made._frequent.options()["history"] is False, "history")
+        return made
+
 
 class _Counted:
     """One query over sampled timestamps: exact counters of what lies in the window."""
@@ -62,18 +86,40 @@ class _Counted:
 
     def observe(self, skyline: Integers | None, seen: int) -> tuple[Integers, Integers]:
         """Who leaves the answer and who enters it, when so many timestamps have been seen. O(clients)."""
-        over = self._pair.over
-        while self._samples and self._samples[0][0] <= seen - over:
+        while self._samples and self._samples[0][0] <= seen - self._pair.over:
             self._counts[self._samples.popleft()[1]] -= 1
         if skyline is not None:
             self._counts = grown(self._counts, room_for(skyline))
             self._counts[skyline] += 1
             self._samples.append((seen, skyline))
-        samples = len(self._samples)
-        bar = math.ceil(self._pair.theta * over * samples / min(seen, over)) if samples else 0
         before = grown(self.answer, len(self._counts))[: len(self._counts)]
-        self.answer = self._counts >= min(bar, 2**62) if samples else np.zeros(len(self._counts), np.bool_)
+        self._judge(seen)
         return np.flatnonzero(before & ~self.answer), np.flatnonzero(self.answer & ~before)
+
+    def _judge(self, seen: int) -> None:
+        samples, over = len(self._samples), self._pair.over
+        bar = math.ceil(self._pair.theta * over * samples / min(seen, over)) if samples else 0
+        self.answer = self._counts >= min(bar, 2**62) if samples else np.zeros(len(self._counts), np.bool_)
+
+    def contents(self) -> Contents:
+        """The samples in the window; what was counted follows from them."""
+        skylines = [skyline for _, skyline in self._samples]
+        times, sizes = [time for time, _ in self._samples], [len(each) for each in skylines]
+        parts = {"times": np.array(times, np.int64), "sizes": np.array(sizes, np.int64)}
+        return Contents({}, {**parts, "members": np.concatenate([np.zeros(0, np.int64), *skylines])})
+
+    def fill(self, contents: Contents, seen: int) -> None:
+        """Take samples that `contents` gave."""
+        times = contents.integers("times", -1, max(1, seen + 1 - self._pair.window), seen)
+        must(bool((np.diff(times) > 0).all()), "times of samples")
+        members = contents.integers("members", -1, 0, 2**32 - 1)
+        sizes = contents.integers("sizes", len(times), 0, len(members))
+        must(int(sizes.sum()) == len(members), "samples")
+        pieces = np.split(members, np.cumsum(sizes)[:-1]) if len(sizes) else []
+        must(all(bool((np.diff(each) > 0).all()) for each in pieces), "samples")
+        self._samples = deque(zip(times.tolist(), pieces, strict=True))
+        self._counts = np.bincount(members).astype(np.int64) if len(members) else self._counts
+        self._judge(seen)
 
 
 class SampledAnswers:
@@ -110,3 +156,27 @@ class SampledAnswers:
         thetas, overs = np.array([float(pair.theta) for pair in self.pairs]), [pair.window for pair in self.pairs]
         places = np.concatenate(which)
         return PairChanges.of(times, np.concatenate(signs), who, thetas[places], np.array(overs)[places])
+
+    def to_bytes(self) -> bytes:
+        """What was counted, versioned and without pickle. O(clients)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The answers that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        pairs = [[str(pair.theta), pair.over] for pair in self.pairs]
+        found = Contents({"pairs": pairs, "seen": self._seen}, {})
+        for place, query in enumerate(self._queries):
+            found = found.within(str(place), query.contents())
+        return found
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        made = cls([(str(theta), over) for theta, over in contents.meta["pairs"]])
+        made._seen = contents.whole("seen")
+        for place, query in enumerate(made._queries):
+            query.fill(contents.inner(str(place)), made._seen)
+        return made

@@ -9,6 +9,7 @@ long. Not in zhang09c, whose answer to restless clients is sampling, which is no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Releases, Reports
 from skytide.protocols.filtering.server import NONE, gathered
+from skytide.protocols.filtering.stored import Contents, dump, restore
 
 BAR = 1.0
 """Messages per timestamp that are too many: a client that tells every move sends no more."""
@@ -100,3 +102,29 @@ class AutoServer:
     def skyline(self) -> Integers:
         """The clients in the skyline, in order."""
         return self._filter.skyline()
+
+    def to_bytes(self) -> bytes:
+        """The server as it is between two timestamps, versioned and without pickle. O(clients)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The server that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        inner = self._filter._contents()
+        names = ("floor", "roof", "free", "traffic", "wait", "again")
+        parts = {name: getattr(self, f"_{name}")[: inner.meta["room"]] for name in names}
+        return Contents({"time": self._time}, parts).within("filter", inner)
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        inner = contents.inner("filter")
+        made, room = cls(inner.whole("dimensions", 1)), inner.whole("room")
+        made._filter, made._time = FilterServer._restored(inner), contents.whole("time")
+        made._floor, made._roof = (contents.floats(name, room, made._dimensions) for name in ("floor", "roof"))
+        made._free, made._traffic = contents.flags("free", room), contents.floats("traffic", room)
+        made._wait = contents.integers("wait", room, 0, LONGEST)
+        made._again = contents.integers("again", room, 0, made._time + LONGEST)
+        return made

@@ -10,7 +10,7 @@ recent reach; one that never moved has none, gets a box of no extent, and is nev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -27,9 +27,11 @@ from skytide.kernel.filtering import (
     share_room,
 )
 from skytide.model import Booleans, Floats, Integers
+from skytide.monitors.storage import Parts
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Message, Order, Reports
 from skytide.protocols.filtering.server import Said, gathered
+from skytide.protocols.filtering.stored import Contents, dump, must, restore, used
 
 Boundaries = Literal["cost", "middle"]
 LOG = 64
@@ -119,6 +121,42 @@ class FilterServer:
     def skyline(self) -> Integers:
         """The clients in the skyline, in order. O(clients)."""
         return np.flatnonzero(self._member)
+
+    def to_bytes(self) -> bytes:
+        """The server as it is between two timestamps, versioned and without pickle. O(clients)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The server that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        return self.contents(used(self._alive))
+
+    def contents(self, room: int) -> Contents:
+        """What is stored of so many clients."""
+        meta = {"dimensions": self._dimensions, "time": self._time, "middle": self._middle, "room": room}
+        parts: Parts = {name: column[:room] for name, column in self._records._asdict().items() if name != "fresh"}
+        for name in ("alive", "member", "known", "dominator", "still"):
+            parts[name] = getattr(self, f"_{name}")[:room]
+        return Contents(meta, {**parts, "log": self._log})
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        middle, room = contents.meta["middle"], contents.whole("room")
+        must(type(middle) is bool, "boundaries")
+        made = cls(contents.whole("dimensions", 1), boundaries="middle" if middle else "cost")
+        made._time = contents.whole("time")
+        columns = (contents.floats(name, room, made._dimensions) for name in Records._fields[:5])
+        made._records = Records._make([*columns, np.zeros(room, np.bool_)])
+        made._alive, made._member = contents.flags("alive", room), contents.flags("member", room)
+        made._known, made._told = contents.flags("known", room), np.zeros(room, np.bool_)
+        made._dominator = contents.integers("dominator", room, NOBODY, room - 1)
+        made._still = contents.integers("still", room, -1, made._time)
+        made._log = contents.floats("log", -1, made._dimensions)
+        must(len(made._log) <= LOG, "log")
+        return made
 
     # -- for methods that build on this one ----------------------------------------------------------------------------
 

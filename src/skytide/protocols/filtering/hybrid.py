@@ -17,6 +17,7 @@ for one in FM, it would break Lemma 6.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from skytide.protocols.filtering.filter import MARGIN, FilterServer, widen
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Reports, Schedules
 from skytide.protocols.filtering.schedule import Schedule
 from skytide.protocols.filtering.server import NONE, Said, gathered
+from skytide.protocols.filtering.stored import Contents, dump, restore, used
 
 MIXED = BOXED | SAMPLED
 FACTOR = 2.0
@@ -151,6 +153,37 @@ class HybridServer:
     def skyline(self) -> Integers | None:
         """The clients in the skyline, in order; None if the timestamp is not sampled."""
         return self._skyline
+
+    def to_bytes(self) -> bytes:
+        """The server as it is between two timestamps, versioned and without pickle. O(clients)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The server that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        # Clients that are only sampled are not the filter's, but their would-be boxes lie with its records.
+        room = used(self._mode)
+        names = ("points", "floor", "roof", "mode", "traffic", "calm")
+        parts = {name: getattr(self, f"_{name}")[:room] for name in names}
+        parts["skyline"] = NONE if self._skyline is None else self._skyline
+        meta = {"time": self._time, "schedule": list(self._schedule), "told": self._skyline is not None}
+        return Contents(meta, parts).within("filter", self._filter.contents(room))
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        inner = contents.inner("filter")
+        made, room = cls(inner.whole("dimensions", 1), contents.schedule("schedule")), inner.whole("room")
+        made._filter, made._time = FilterServer._restored(inner), contents.whole("time")
+        reading = (contents.floats(name, room, made._dimensions) for name in ("points", "floor", "roof"))
+        made._points, made._floor, made._roof = reading
+        made._mode, made._traffic = contents.modes("mode", room), contents.floats("traffic", room)
+        made._calm = contents.integers("calm", room, 0, made._time + 1)
+        found = contents.members("skyline", room)
+        made._skyline = found if contents.meta["told"] is True else None
+        return made
 
     # -- modes ---------------------------------------------------------------------------------------------------------
 

@@ -6,18 +6,23 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from skytide.errors import OptionError
 from skytide.monitors.frequent.pairs import Theta, pairs_of
+from skytide.monitors.storage import pack, unpack
 from skytide.protocols.filtering.answers import SNAPSHOT, Answers, ExactAnswers, SampledAnswers
 from skytide.protocols.filtering.auto import AutoServer
 from skytide.protocols.filtering.filter import Boundaries, FilterServer
 from skytide.protocols.filtering.hybrid import HybridServer
 from skytide.protocols.filtering.schedule import Schedule, sampling_rate
 from skytide.protocols.filtering.server import NaiveServer, SamplingServer, Server
+from skytide.protocols.filtering.stored import VERSION, must
 
 EXACT = ("naive", "filter", "auto")
 SAMPLED = ("sampling", "hybrid")
 METHODS = (*EXACT, *SAMPLED)
+_KIND = "FilteringMethod"
 
 
 class Method(NamedTuple):
@@ -26,6 +31,28 @@ class Method(NamedTuple):
     server: Server
     answers: Answers
     exact: bool
+
+    def to_bytes(self) -> bytes:
+        """Server and answers as they are between two timestamps, versioned and without pickle. O(clients).
+
+        >>> again = Method.from_bytes(method_of("auto", dimensions=2).to_bytes())
+        >>> type(again.server).__name__, again.exact
+        ('AutoServer', True)
+        """
+        parts = {"server": self.server.to_bytes(), "answers": self.answers.to_bytes()}
+        meta = {"server": type(self.server).__name__}
+        return pack(_KIND, VERSION, meta, {name: np.frombuffer(blob, np.uint8) for name, blob in parts.items()})
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Method:
+        """What `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        meta, parts = unpack(blob, _KIND, VERSION)
+        kinds = {kind.__name__: kind for kind in (NaiveServer, FilterServer, AutoServer, SamplingServer, HybridServer)}
+        must(set(parts) == {"server", "answers"} and meta.get("server") in kinds, "method")
+        kind = kinds[meta["server"]]
+        exact = kind not in (SamplingServer, HybridServer)
+        answers: type[ExactAnswers] | type[SampledAnswers] = ExactAnswers if exact else SampledAnswers
+        return cls(kind.from_bytes(parts["server"].tobytes()), answers.from_bytes(parts["answers"].tobytes()), exact)
 
 
 def method_of(

@@ -9,7 +9,7 @@ clock and no random source: the time is told, and so is the schedule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Departures, Kind, Message, Order, Reports, Schedules
 from skytide.protocols.filtering.schedule import Schedule
+from skytide.protocols.filtering.stored import Contents, dump, restore, used
 
 NONE: Integers = np.zeros(0, np.int64)
 
@@ -39,6 +40,10 @@ class Server(Protocol):
 
     def skyline(self) -> Integers | None:
         """The clients in the skyline, in order; None in a timestamp of which the method does not know it."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """The server as it is between two timestamps; every kind of server has `from_bytes`."""
         ...
 
 
@@ -126,6 +131,32 @@ class NaiveServer:
         """The clients in the skyline, in order."""
         return self._skyline
 
+    def to_bytes(self) -> bytes:
+        """The server as it is between two timestamps, versioned and without pickle. O(clients)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The server that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        room = used(self._alive)
+        parts = {"points": self._points[:room], "alive": self._alive[:room], "skyline": self._skyline}
+        return Contents({"dimensions": self._dimensions, "time": self._time}, parts)
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        made = cls(contents.whole("dimensions", 1))
+        made._fill(contents)
+        return made
+
+    def _fill(self, contents: Contents) -> None:
+        self._time = contents.whole("time")
+        self._points = contents.floats("points", -1, self._dimensions)
+        self._alive = contents.flags("alive", len(self._points))
+        self._skyline = contents.members("skyline", len(self._points))
+
 
 class SamplingServer(NaiveServer):
     """Every client tells its point at sampled timestamps: the method Sampling (Algorithm 6 without the counters).
@@ -153,3 +184,13 @@ class SamplingServer(NaiveServer):
     def skyline(self) -> Integers | None:
         """The clients in the skyline, in order; None if the timestamp is not sampled."""
         return self._skyline if self._schedule.sampled(self._time) else None
+
+    def _contents(self) -> Contents:
+        meta, parts = super()._contents()
+        return Contents({**meta, "schedule": list(self._schedule)}, parts)
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        made = cls(contents.whole("dimensions", 1), contents.schedule("schedule"))
+        made._fill(contents)
+        return made
