@@ -23,6 +23,8 @@ ZONED, FREE, PAIRED = 0, 1, 2
 """How sites watch an object: by a zone, by telling everything, by pairs with others."""
 ALL = -1
 """In a pair: all columns."""
+FAR = 2.3
+"""Objects of a pair may be so many times as far apart as their centres are before a site tells of them."""
 
 
 class Cells(NamedTuple):
@@ -75,16 +77,22 @@ def inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
 
 
 @njit(cache=True)
-def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts: Floats) -> bool:
-    """Whether the drift vectors of a pair's objects, at one site or the coordinator, keep its order."""
+def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts: Floats, levels: Floats) -> bool:
+    """Whether the drift vectors of a pair's objects, at one site or the coordinator, keep its order.
+
+    With `levels`, the function values at the centres, also whether they are not much farther apart than those: nothing
+    is wrong then, but if sites told only of the one direction, the coordinator's share would be used up soon.
+    """
     left, right, column = pairs.left[pair], pairs.right[pair], pairs.column[pair]
     for k in range(programs.sign.shape[0]):
         if column in (ALL, k):
-            top = bounds(programs, k, centre[left], drifts[0])[1]
-            bottom = bounds(programs, k, centre[right], drifts[1])[0]
+            low, top = bounds(programs, k, centre[left], drifts[0])
+            bottom, high = bounds(programs, k, centre[right], drifts[1])
             if not (top < np.inf and bottom > -np.inf and top <= bottom):
                 return False
             if top == bottom and (column == k or pairs.strict[pair] == k):
+                return False
+            if levels.shape[0] > 0 and high - low > FAR * (levels[right, k] - levels[left, k]):
                 return False
     return True
 
@@ -105,7 +113,7 @@ def _kept(
     for side in range(2):
         one = pairs.left[pair] if side == 0 else pairs.right[pair]
         _drift(cells, zones.centre, one, index[one, site], pairs.stretch[pair, side], room[side])
-    return bool(ordered(programs, zones.centre, pairs, pair, room))
+    return bool(ordered(programs, zones.centre, pairs, pair, room, zones.low))
 
 
 @njit(cache=True)
@@ -251,7 +259,7 @@ def broken(
                     room[side, j] = centre[one, j]
                     if drifting == 1 and shifts[one, j] != 0.0:
                         room[side, j] += shifts[one, j] / share if share > 0.0 else np.nan
-            if not ordered(programs, centre, pairs, pair, room):
+            if not ordered(programs, centre, pairs, pair, room, centre[:0]):
                 found[place] = True
                 break
     return found

@@ -15,7 +15,7 @@ import numpy as np
 from skytide.model import Booleans, Floats, Integers, MissingPolicy
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Kind, Order, Report, decode, encode, merged, sizes
-from skytide.protocols.fragmented.methods import coordinator_of
+from skytide.protocols.fragmented.methods import PAIRED, coordinator_of
 from skytide.protocols.fragmented.site import SiteBlock
 
 
@@ -55,7 +55,7 @@ class FragmentSimulation:
     ) -> None:
         self.functions = functions
         self._coordinator = coordinator_of(method, functions, nulls=nulls, **more)
-        self._block = SiteBlock(functions, paired=method == "direct")
+        self._block = SiteBlock(functions, paired=method in PAIRED)
         self._wire = wire
         self._shape = functions.d, functions.k
         self._counts: dict[tuple[bool, Kind], list[int]] = {}

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Centrings, Departures, Order, Pairings, Partings, Report
-from skytide.protocols.fragmented.pivot import NONE, PivotCoordinator, Tuning, reserve_of
+from skytide.protocols.fragmented.pivot import NONE, UNKNOWN, PivotCoordinator, Tuning, function_steps, reserve_of
 from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable
 
 NOBODY = -1
@@ -48,13 +49,22 @@ class DirectCoordinator:
     ([0], ['Centrings', 'Pairings'])
     """
 
-    def __init__(self, functions: Functions, nulls: MissingPolicy = "error", tuning: Tuning | None = None) -> None:
+    def __init__(
+        self,
+        functions: Functions,
+        nulls: MissingPolicy = "error",
+        tuning: Tuning | None = None,
+        widest: float = np.inf,
+    ) -> None:
+        """Pairs whose drift would have to be stretched by more than `widest` are left to PIVOT."""
+        self._widest = widest
         self._functions, self._nulls, self._tuning = functions, nulls, tuning or Tuning()
         self._programs = comparable(functions.programs)
         self._known = Known(functions.d)
         self._pairs = PairTable()
         self._centre: Floats = np.zeros((0, functions.d))
         self._values: Floats = np.zeros((0, functions.k))
+        self._steps: Floats = np.zeros((0, functions.k))
         self._shift: Floats = np.zeros((0, functions.d))
         self._here: Booleans = np.zeros(0, np.bool_)
         self._member: Booleans = np.zeros(0, np.bool_)
@@ -68,6 +78,7 @@ class DirectCoordinator:
         if room > len(self._here):
             self._centre, self._values = grown(self._centre, room), grown(self._values, room)
             self._shift, self._here = grown(self._shift, room), grown(self._here, room)
+            self._steps = grown(self._steps, room)
             self._member, self._versions = grown(self._member, room), grown(self._versions, room)
             self._dominator = grown(self._dominator, room, NOBODY)
 
@@ -145,6 +156,8 @@ class DirectCoordinator:
                 low, high = bounds(self._programs, k, means, means)
                 if not (-np.inf < low and high < np.inf):
                     raise _UnwatchableError
+            steps = function_steps(self._programs, self._known.step[one], means, self._values[one])
+            self._steps[one] = np.where(steps > 0.0, steps, UNKNOWN * np.abs(self._values[one]) + 1e-300)
             moved.add(one)
 
     def _wrong(self, objects: Iterable[int]) -> list[Pair]:
@@ -194,8 +207,7 @@ class DirectCoordinator:
         if not len(fit):
             return False
         holders, gaps = members[fit], gaps[fit]
-        steps = self._known.step[holders].sum(axis=1) + self._known.step[one].sum()
-        best = int(np.argmax(gaps.min(axis=1) / np.maximum(steps, 1e-300)))
+        best = int(np.argmax((gaps / (self._steps[holders] + self._steps[one])).min(axis=1)))
         holder = int(holders[best])
         self._dominator[one] = holder
         self._put(Pair(holder, one, ALL), int(np.argmax(gaps[best])))
@@ -244,6 +256,8 @@ class DirectCoordinator:
             pair = self._pairs.at(place)
             old = self._pairs.terms(pair)
             both, left, right = self._known.weights(pair.left, pair.right)
+            if both > self._widest * min(left, right):
+                raise _UnwatchableError
             rest = 1.0 - old.share
             terms = old._replace(left=both / left / rest, right=both / right / rest)
             if terms != old:
@@ -254,59 +268,86 @@ class DirectCoordinator:
     def _told(self, before: dict[Pair, Terms], moved: set[int], reports: Sequence[Report]) -> list[Order]:
         """What sites must hear: new centres, pairs that are new or have new terms, and pairs that are gone."""
         self._versions[list(moved)] += 1
-        centres: set[tuple[int, int]] = set()
-        for one in moved:
-            centres |= {(site, one) for site in self._places(one)}
-        fresh = [pair for pair in self._pairs if before.get(pair) != self._pairs.terms(pair)]
-        pairs = [(pair, self._both(pair)) for pair in fresh]
-        parted = [(pair, self._both(pair)) for pair in before if pair not in self._pairs]
+        centres = _Rows()
+        for one in sorted(moved):
+            centres.add(self._watching(one), one)
+        pairs, parted = _Rows(), _Rows()
+        for pair in self._pairs:
+            if before.get(pair) != self._pairs.terms(pair):
+                self._introduce(pair, self._known.present(pair.left) | self._known.present(pair.right), pairs, centres)
+        for pair in before:
+            if pair not in self._pairs:
+                parted.add(self._known.present(pair.left) | self._known.present(pair.right), *pair)
         for report in reports:
             if isinstance(report, Arrivals):
                 for site, one in zip(report.sites.tolist(), report.objects.tolist(), strict=True):
                     if one not in moved and self._here[one]:
-                        centres.add((site, one))
-                        mine = [self._pairs.at(place) for place in self._pairs.of([one]).tolist()]
-                        pairs += [(pair, {site}) for pair in mine if before.get(pair) == self._pairs.terms(pair)]
-        for pair, sites in pairs:
-            for one, other in (pair[:2], pair[1::-1]):
-                centres |= {(site, one) for site in sites - self._at(one)} | (
-                    {(site, other) for site in sites & self._at(one)} if len(sites) == 1 else set()
-                )
-        return self._encoded(sorted(centres), pairs, parted)
+                        self._welcome(site, one, before, pairs, centres)
+        return self._encoded(centres, pairs, parted)
 
-    def _at(self, one: int) -> set[int]:
-        return set(self._known.cells(one)[0].tolist())
-
-    def _both(self, pair: Pair) -> set[int]:
-        return self._at(pair.left) | self._at(pair.right)
-
-    def _places(self, one: int) -> set[int]:
+    def _watching(self, one: int) -> Booleans:
         """The sites that watch an object: its own, and those of objects in pairs with it."""
-        found = self._at(one)
+        found = self._known.present(one)
         for place in self._pairs.of([one]).tolist():
-            found |= self._both(self._pairs.at(place))
+            pair = self._pairs.at(place)
+            found = found | self._known.present(pair.left) | self._known.present(pair.right)
         return found
 
-    def _encoded(
-        self,
-        centres: list[tuple[int, int]],
-        pairs: list[tuple[Pair, set[int]]],
-        parted: list[tuple[Pair, set[int]]],
-    ) -> list[Order]:
+    def _introduce(self, pair: Pair, sites: Booleans, pairs: _Rows, centres: _Rows) -> None:
+        """Tell sites of a pair, and where they have only one of the objects, of the other's centre."""
+        pairs.add(sites, *pair)
+        for one in pair[:2]:
+            centres.add(sites & ~self._known.present(one), one)
+
+    def _welcome(self, site: int, one: int, before: dict[Pair, Terms], pairs: _Rows, centres: _Rows) -> None:
+        """Tell a site that is new to an object of it and its pairs."""
+        only = np.zeros(self._known.index.table.shape[1], np.bool_)
+        only[site] = True
+        centres.add(only, one)
+        for place in self._pairs.of([one]).tolist():
+            pair = self._pairs.at(place)
+            if before.get(pair) == self._pairs.terms(pair):
+                self._introduce(pair, only, pairs, centres)
+
+    def _encoded(self, centres: _Rows, pairs: _Rows, parted: _Rows) -> list[Order]:
         orders: list[Order] = []
         if centres:
-            sites, objects = (np.array(column, np.int64) for column in zip(*centres, strict=True))
+            sites, objects = centres.columns()
             orders.append(Centrings(self._time, sites, objects, self._versions[objects], self._centre[objects]))
-        for kind, told in ((Partings, parted), (Pairings, pairs)):
-            rows = [(site, *pair) for pair, sites in told for site in sorted(sites)]
-            if not rows:
-                continue
-            sites, left, right, column = (np.array(each, np.int64) for each in zip(*rows, strict=True))
-            if kind is Partings:
-                orders.append(Partings(self._time, sites, left, right, column))
-            else:
-                terms = [self._pairs.terms(pair) for pair, sites_ in told for _ in sites_]
-                strict = np.array([term.strict for term in terms])
-                stretches = np.array([(term.left, term.right) for term in terms])
-                orders.append(Pairings(self._time, sites, left, right, column, strict, stretches))
+        if parted:
+            orders.append(Partings(self._time, *parted.columns()))
+        if pairs:
+            sites, left, right, column = pairs.columns()
+            terms = [self._pairs.terms(pair) for pair in map(Pair._make, pairs.keys)]
+            table = np.repeat(np.array(terms, np.float64).reshape(-1, 4), pairs.counts, axis=0)
+            strict = table[:, 0].astype(np.int64)
+            orders.append(Pairings(self._time, sites, left, right, column, strict, table[:, 1:3]))
         return orders
+
+
+class _Rows:
+    """Rows of a message: a key for each of some sites."""
+
+    def __init__(self) -> None:
+        self.keys: list[tuple[int, ...]] = []
+        self._sites: list[Integers] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+    def add(self, sites: Booleans, *key: int) -> None:
+        """Add a key for sites, given by a mask; nothing where there are none."""
+        where = np.flatnonzero(sites)
+        if len(where):
+            self.keys.append(key)
+            self._sites.append(where)
+
+    @property
+    def counts(self) -> list[int]:
+        """How many sites each key has."""
+        return [len(where) for where in self._sites]
+
+    def columns(self) -> tuple[Any, ...]:
+        """The sites, and each part of the keys, as columns."""
+        keys = np.repeat(np.array(self.keys, np.int64), self.counts, axis=0)
+        return np.concatenate(self._sites), *(np.ascontiguousarray(column) for column in keys.T)

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from skytide.kernel.fragmented import add_to
+from skytide.kernel.fragmented import NOWHERE, add_to
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.fragmented.messages import Arrivals, Departures, Report, Updates
@@ -128,6 +128,11 @@ class Known:
         sites, cells = self.index.of(one)
         here = self._alive[cells]
         return sites[here], cells[here]
+
+    def present(self, one: int) -> Booleans:
+        """At which sites an object is. O(sites)."""
+        cells = self.index.table[one]
+        return (cells != NOWHERE) & self._alive[cells]
 
     def weights(self, one: int, other: int) -> tuple[float, float, float]:
         """The weight of all sites of two objects, and of those of either. O(sites)."""

@@ -25,7 +25,8 @@ import numpy as np
 
 from skytide.errors import InputError
 from skytide.kernel.fragmented import inside, reserved
-from skytide.kernel.functions import value
+from skytide.kernel.functions import Programs
+from skytide.kernel.functions import values as values_of
 from skytide.model import Booleans, Floats, Integers, MissingPolicy
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Kind, Reports
@@ -55,6 +56,8 @@ class Tuning:
     shifting: bool = True
     centring: bool = True
     streaming: bool = True
+    zones: bool = True
+    """Without zones all is told: the method `central`."""
 
 
 def reserve_of(members: int) -> float:
@@ -74,6 +77,23 @@ def reserve_of(members: int) -> float:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if middle**3 * members > 1.0 - 2.0 * middle else (middle, high)
     return low
+
+
+def function_steps(programs: Programs, step: Floats, means: Floats, values: Floats) -> Floats:
+    """How far an update of a site would move the function values if it were the whole object; 0 if not known."""
+    total = np.zeros(len(values))
+    for j in np.flatnonzero(step).tolist():
+        moved = means.copy()
+        moved[j] += step[j]
+        with np.errstate(invalid="ignore", over="ignore"):
+            total += (values_at(programs, moved) - values) ** 2
+    return np.where(np.isfinite(total), np.sqrt(total), 0.0)
+
+
+def values_at(programs: Programs, means: Floats) -> Floats:
+    """All functions at a vector; NaN where there is no value."""
+    found: Floats = values_of(programs, means[None])[0]
+    return found
 
 
 class PivotCoordinator:
@@ -195,18 +215,11 @@ class PivotCoordinator:
 
     def _values(self, means: Floats) -> Floats:
         """The function values at a vector; NaN where there are none, unless that is the worst value."""
-        found = np.array([value(self._programs, k, means) for k in range(self._functions.k)])
+        found = values_at(self._programs, means)
         return np.where(np.isnan(found), np.inf, found) if self._nulls == "worst" else found
 
     def _steps(self, one: int, means: Floats, values: Floats) -> Floats:
-        """How far an update of a site would move the function values, if it were the whole object."""
-        step, total = self._known.step[one], np.zeros(self._functions.k)
-        for j in np.flatnonzero(step).tolist():
-            moved = means.copy()
-            moved[j] += step[j]
-            with np.errstate(invalid="ignore", over="ignore"):
-                total += (self._values(moved) - values) ** 2
-        return np.where(np.isfinite(total), np.sqrt(total), 0.0)
+        return function_steps(self._programs, self._known.step[one], means, values)
 
     def _rooms(self, one: int, values: Floats) -> Floats:
         """From values to the nearer ends of the box; not positive where they are not inside."""
@@ -229,7 +242,7 @@ class PivotCoordinator:
 
     def _calm(self, one: int) -> bool:
         """Whether an object of which all is told should have a zone again, which is clearly worth what it costs."""
-        if self._heard[one] % CHECK or self._heard[one] < self._known.members[one]:
+        if self._heard[one] % CHECK or self._heard[one] < self._known.members[one] or not self._tuning.zones:
             return False
         means = self._known.mean(one)
         return self._patience(one, means, self._values(means)) > CALM
@@ -351,7 +364,7 @@ class PivotCoordinator:
         means = self._known.exact_mean(one)
         values = self._values(means)
         self._room[one] = self._rooms(one, values)
-        if self._zoned(one, means, values) and not self._restless(one, means, values):
+        if self._tuning.zones and self._zoned(one, means, values) and not self._restless(one, means, values):
             return True
         self._zones.low[one], self._zones.high[one] = self._low[one], self._high[one]
         return False

@@ -23,6 +23,7 @@ from skytide.kernel.fragmented import (
     spoken,
     unsettled,
 )
+from skytide.kernel.functions import values
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.fragmented.functions import Functions
@@ -244,6 +245,8 @@ class SiteBlock:
             zones.mode[objects] = modes[order.kind]
             if isinstance(order, Zonings | Centrings):
                 zones.centre[objects] = order.centre[newer]
+            if isinstance(order, Centrings):
+                zones.low[objects] = zones.high[objects] = values(self._programs, zones.centre[objects])
             if isinstance(order, Zonings):
                 zones.stretch[objects] = order.stretch[newer]
                 zones.low[objects], zones.high[objects] = order.low[newer], order.high[newer]
