@@ -132,7 +132,8 @@ class Known:
     def present(self, one: int) -> Booleans:
         """At which sites an object is. O(sites)."""
         cells = self.index.table[one]
-        return (cells != NOWHERE) & self._alive[cells]
+        found: Booleans = (cells != NOWHERE) & self._alive[cells]
+        return found
 
     def weights(self, one: int, other: int) -> tuple[float, float, float]:
         """The weight of all sites of two objects, and of those of either. O(sites)."""
