@@ -244,11 +244,14 @@ class DirectCoordinator:
 
     def _terms(self, pair: Pair, strict: int) -> Terms:
         both, left, right = self._known.weights(pair.left, pair.right)
-        known = self._known
-        share = (
-            reserve_of(int(max(known.members[pair.left], known.members[pair.right]))) if self._tuning.reserve else 0.0
-        )
+        self._check(both, left, right)
+        members = int(self._known.members[list(pair[:2])].max())
+        share = reserve_of(members) if self._tuning.reserve else 0.0
         return Terms(strict, both / left / (1.0 - share), both / right / (1.0 - share), share)
+
+    def _check(self, both: float, left: float, right: float) -> None:
+        if both > self._widest * min(left, right):
+            raise _UnwatchableError
 
     def _stretch(self, objects: Integers) -> None:
         """New terms for the pairs of objects whose sites have changed, where they differ."""
@@ -256,8 +259,7 @@ class DirectCoordinator:
             pair = self._pairs.at(place)
             old = self._pairs.terms(pair)
             both, left, right = self._known.weights(pair.left, pair.right)
-            if both > self._widest * min(left, right):
-                raise _UnwatchableError
+            self._check(both, left, right)
             rest = 1.0 - old.share
             terms = old._replace(left=both / left / rest, right=both / right / rest)
             if terms != old:

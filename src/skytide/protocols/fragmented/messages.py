@@ -210,23 +210,9 @@ Order = Questions | Zonings | Releases | Shifts | Centrings | Pairings | Parting
 Message = Report | Order
 
 _CLASSES: dict[Kind, type[Any]] = {one.kind: one for one in (*get_args(Report), *get_args(Order))}
-_COLUMNS = tuple(
-    [
-        "versions",
-        "others",
-        "columns",
-        "strict",
-        "updates",
-        "stretch",
-        "stretches",
-        "weights",
-        "vectors",
-        "moved",
-        "centre",
-        "amounts",
-        "low",
-        "high",
-    ]
+_COLUMNS = (
+    *("versions", "others", "columns", "strict", "updates", "stretch", "stretches", "weights", "vectors", "moved"),
+    *("centre", "amounts", "low", "high"),
 )
 
 
