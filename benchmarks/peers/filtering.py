@@ -64,6 +64,7 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=2_000, help="records for Figs. 9 to 12 (2,000)")
     parser.add_argument("--timestamps", type=int, default=200, help="timestamps for Figs. 9 to 12 (200)")
     parser.add_argument("--quality", nargs=2, type=int, default=[1_000, 2_000], metavar=("RECORDS", "TIMESTAMPS"))
+    parser.add_argument("--over", type=int, default=1_000, metavar="S", help="the paper's s (1,000)")
     parser.add_argument("--repeats", type=int, default=3, help="seeds that Figs. 13 to 15 are averaged over (3)")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER", help="the log of connections")
     parser.add_argument("--seed", type=int, default=1)
@@ -74,7 +75,8 @@ def options(argv: list[str]) -> argparse.Namespace:
     if chosen.full:
         chosen.records, chosen.timestamps, chosen.quality = 10_000, 2_000, [10_000, 3_000]
     if chosen.quick:
-        chosen.records, chosen.timestamps, chosen.quality, chosen.repeats = 120, 24, [60, 1_020], 1
+        chosen.records, chosen.timestamps, chosen.quality, chosen.repeats = 120, 24, [60, 220], 1
+        chosen.over = 200
     if chosen.records < 4 or min(chosen.timestamps, *chosen.quality) < 2 or chosen.repeats < 1:
         parser.error("--records must be 4 or more, --timestamps 2 or more, --repeats 1 or more")
     return chosen
@@ -142,7 +144,9 @@ def quality(part: str, chosen: argparse.Namespace, bench: Bench) -> Iterator[Lin
     for value in several(values, chosen):
         for method in SAMPLED:
             runs = [
-                bench.run(cell, method, Query(**{**QUERY, name: value}, seed=seed), timestamps, chosen.seed)
+                bench.run(
+                    cell, method, Query(**{**QUERY, name: value}, over=chosen.over, seed=seed), timestamps, chosen.seed
+                )
                 for seed in range(1, chosen.repeats + 1)
             ]
             yield {name: value, "method": method} | averaged(runs)
@@ -159,7 +163,7 @@ def tcp(chosen: argparse.Namespace, bench: Bench) -> Iterator[Line]:
     for name in QUALITY:
         for value in several(VARIED[name][1], chosen):
             for method in SAMPLED:
-                query = Query(**{**QUERY, name: value})
+                query = Query(**{**QUERY, name: value}, over=chosen.over)
                 yield {"varied": name, "value": value, "method": method} | bench.run({}, method, query, timestamps, 0)
 
 
@@ -249,7 +253,7 @@ def main(argv: list[str]) -> int:
     opening = [
         machine.sentence(found),
         f"{chosen.records:,} records and {chosen.timestamps:,} timestamps for Figs. 9 to 12, {chosen.quality[0]:,} and "
-        f"{chosen.quality[1]:,} for Figs. 13 to 15; s = 1,000; seed {chosen.seed}; one thread, processor time of "
+        f"{chosen.quality[1]:,} for Figs. 13 to 15; s = {chosen.over:,}; seed {chosen.seed}; one thread, processor time of "
         "server, clients and encoding together",
     ]
     print(*opening, sep="\n", flush=True)

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skytide.errors import OptionError, OutputError
+from skytide.monitors.frequent.pairs import pairs_of
 from skytide.protocols.filtering.filter import FilterServer
-from skytide.protocols.filtering.methods import METHODS
+from skytide.protocols.filtering.methods import METHODS, SAMPLED
+from skytide.protocols.filtering.schedule import Schedule, sampling_rate
 from skytide.reference.frequent import frequent_changes
 from skytide.runtime.faults import Faults, Network
 from skytide.runtime.simulate import Simulation
@@ -73,6 +75,45 @@ def test_answers_survive_bad_networks_and_crashes_of_clients_and_server(
         else:
             simulation.crash(known)
     assert found == frequent_changes(truth, *pair)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    steps=series(clients=5, most=20),
+    method=st.sampled_from(SAMPLED),
+    seed=st.integers(0, 99),
+    faults=st.none() | FAULTS,
+    crashes=st.lists(st.sets(st.integers(0, 5), max_size=3), min_size=20, max_size=20),
+)
+def test_sampled_skylines_survive_crashes_where_not_all_is_sampled(
+    steps: list[Step], method: str, seed: int, faults: Faults | None, crashes: list[set[int]]
+) -> None:
+    d, pairs = steps[0].points.shape[1], [("0.5", 900)]
+    schedule = Schedule(seed, sampling_rate(pairs_of(None, None, pairs), 0.2, 0.1))
+    assert schedule.rate < 0.5
+    simulation = Simulation(d, method, pairs=pairs, seed=seed, faults=faults)
+    truth = [seen.truth for seen in watch(FilterServer(d), steps)]
+    known = 0
+    for time, (step, down) in enumerate(zip(steps, crashes, strict=False)):
+        simulation.step(*step)
+        found = simulation.skyline()
+        assert (None if found is None else found.tolist()) == (truth[time] if schedule.sampled(time) else None)
+        known = max(known, step.clients.max(initial=-1) + 1)
+        if 5 in down:
+            simulation.crash_server()
+        else:
+            simulation.crash(np.array(sorted(one for one in down if one < known), np.int64))
+
+
+def test_clients_that_hardly_get_a_message_through_change_no_answer() -> None:
+    rng, answers = np.random.default_rng(3), []
+    points = rng.random((8, 6, 2))
+    for faults in (None, Faults(loss=0.9, duplicates=0.2, delay=20, seed=2)):
+        simulation = Simulation(2, "filter", faults=faults)
+        answers.append([tuple(one) for each in points for one in simulation.step(np.arange(6), each)])
+        if faults is not None:
+            assert simulation.network.counts["repeated"] > 20 * simulation.network.counts["sent"]
+    assert answers[0] == answers[1]
 
 
 def test_crashed_clients_are_heard_again_once_and_then_fall_silent() -> None:

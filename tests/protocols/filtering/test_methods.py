@@ -11,7 +11,7 @@ from skytide.errors import OptionError
 from skytide.monitors.frequent.pairs import pairs_of
 from skytide.protocols.filtering.client import ClientBlock
 from skytide.protocols.filtering.messages import Kind, Message, Releases, Schedules
-from skytide.protocols.filtering.methods import EXACT, SAMPLED, method_of
+from skytide.protocols.filtering.methods import EXACT, METHODS, SAMPLED, method_of
 from skytide.protocols.filtering.schedule import Schedule, sampling_rate
 from tests.protocols.filtering.series import Step, series, watch
 
@@ -52,6 +52,23 @@ def test_naive_clients_tell_every_move_once_and_hear_nothing(steps: list[Step]) 
         assert heard(seen.said, Kind.INSERT) == new
         assert heard(seen.said, Kind.DELETE) == sorted(gone)
         assert not seen.asked and not seen.orders
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_client_that_never_moves_says_nothing_after_its_first_report(name: str, seed: int) -> None:
+    rng, n, still = np.random.default_rng(seed), 30, 12
+    home = np.round(rng.random((n, 2)) * 5) / 5  # equal points among them
+    steps = [Step(np.arange(n), home, NONE)]
+    for time in range(1, 120):
+        scale = 0.3 if time % 40 < 20 else 0.01
+        moves = home[still:] + rng.normal(0, scale, (n - still, 2))
+        # Quiet clients are named too, where they are.
+        steps.append(Step(np.arange(n), np.concatenate((home[:still], moves)), NONE))
+    for seen in watch(method_of(name, 2, pairs=PAIRS, seed=seed).server, steps):
+        said = [one for block in seen.said for one in block.clients.tolist()]
+        asked = [one for block in seen.asked for one in block.clients.tolist()]
+        assert seen.time == 0 or min([*said, *asked], default=n) >= still
 
 
 def heard(said: list[Message], kind: Kind) -> list[int]:
