@@ -104,14 +104,14 @@ class DirectCoordinator:
         return np.flatnonzero(self._member) if self._pivot is None else self._pivot.skyline()
 
     def _orders(self, touched: Integers, reports: Sequence[Report]) -> list[Order]:
-        before = {pair: self._pairs.terms(pair) for pair in self._pairs}
+        self._pairs.mark()
         there = self._known.members[touched] > 0
         gone, new = touched[~there & self._here[touched]], touched[there & ~self._here[touched]]
         membership = any(isinstance(report, Arrivals | Departures) for report in reports)
         if membership:
             self._stretch(touched[there & self._here[touched]])
         moved = self._settle(touched[there & self._here[touched]], new, gone)
-        return self._told(before, moved, reports)
+        return self._told(moved, reports)
 
     # -- order ---------------------------------------------------------------------------------------------------------
 
@@ -267,24 +267,24 @@ class DirectCoordinator:
 
     # -- orders --------------------------------------------------------------------------------------------------------
 
-    def _told(self, before: dict[Pair, Terms], moved: set[int], reports: Sequence[Report]) -> list[Order]:
+    def _told(self, moved: set[int], reports: Sequence[Report]) -> list[Order]:
         """What sites must hear: new centres, pairs that are new or have new terms, and pairs that are gone."""
         self._versions[list(moved)] += 1
         centres = _Rows()
         for one in sorted(moved):
             centres.add(self._watching(one), one)
         pairs, parted = _Rows(), _Rows()
-        for pair in self._pairs:
-            if before.get(pair) != self._pairs.terms(pair):
-                self._introduce(pair, self._known.present(pair.left) | self._known.present(pair.right), pairs, centres)
-        for pair in before:
-            if pair not in self._pairs:
-                parted.add(self._known.present(pair.left) | self._known.present(pair.right), *pair)
+        put, gone = self._pairs.changes()
+        for pair in put:
+            self._introduce(pair, self._known.present(pair.left) | self._known.present(pair.right), pairs, centres)
+        for pair in gone:
+            parted.add(self._known.present(pair.left) | self._known.present(pair.right), *pair)
+        told = set(put)
         for report in reports:
             if isinstance(report, Arrivals):
                 for site, one in zip(report.sites.tolist(), report.objects.tolist(), strict=True):
                     if one not in moved and self._here[one]:
-                        self._welcome(site, one, before, pairs, centres)
+                        self._welcome(site, one, told, pairs, centres)
         return self._encoded(centres, pairs, parted)
 
     def _watching(self, one: int) -> Booleans:
@@ -301,14 +301,14 @@ class DirectCoordinator:
         for one in pair[:2]:
             centres.add(sites & ~self._known.present(one), one)
 
-    def _welcome(self, site: int, one: int, before: dict[Pair, Terms], pairs: _Rows, centres: _Rows) -> None:
+    def _welcome(self, site: int, one: int, told: set[Pair], pairs: _Rows, centres: _Rows) -> None:
         """Tell a site that is new to an object of it and its pairs."""
         only = np.zeros(self._known.index.table.shape[1], np.bool_)
         only[site] = True
         centres.add(only, one)
         for place in self._pairs.of([one]).tolist():
             pair = self._pairs.at(place)
-            if before.get(pair) == self._pairs.terms(pair):
+            if pair not in told:
                 self._introduce(pair, only, pairs, centres)
 
     def _encoded(self, centres: _Rows, pairs: _Rows, parted: _Rows) -> list[Order]:

@@ -71,6 +71,7 @@ class PairTable:
     def __init__(self) -> None:
         self._terms: dict[Pair, Terms] = {}
         self._arrays: Pairs | None = None
+        self._before: dict[Pair, Terms | None] | None = None  # of what changed since `mark`; None: nobody asks
         self._room = 0
         self.shares: Floats = np.zeros(0)
         """The coordinator's shares, as the arrays have the pairs."""
@@ -96,13 +97,35 @@ class PairTable:
     def put(self, pair: Pair, terms: Terms) -> None:
         """Add a pair, or give it other terms. O(1), and the arrays are made anew."""
         self.reserve(max(pair.left, pair.right) + 1)
+        if self._before is not None:
+            self._before.setdefault(pair, self._terms.get(pair))
         self._terms[pair] = terms
         self._arrays = None
 
     def drop(self, pair: Pair) -> None:
         """Forget a pair; nothing where there is none. O(1), and the arrays are made anew."""
-        if self._terms.pop(pair, None) is not None:
+        terms = self._terms.pop(pair, None)
+        if terms is not None:
             self._arrays = None
+            if self._before is not None:
+                self._before.setdefault(pair, terms)
+
+    def mark(self) -> None:
+        """From now on remember what changes. O(1)."""
+        self._before = {}
+
+    def changes(self) -> tuple[list[Pair], list[Pair]]:
+        """Since `mark`: the pairs that are new or have other terms, and those that are gone. O(changes).
+
+        >>> table = PairTable()
+        >>> table.mark()
+        >>> table.put(Pair(0, 3, 1), Terms(1, 1.0, 1.0))
+        >>> table.changes()
+        ([Pair(left=0, right=3, column=1)], [])
+        """
+        before = self._before or {}
+        put = [pair for pair, terms in before.items() if pair in self._terms and self._terms[pair] != terms]
+        return put, [pair for pair, terms in before.items() if pair not in self._terms and terms is not None]
 
     def at(self, place: int) -> Pair:
         """The pair at a place in the arrays. O(1)."""
