@@ -166,7 +166,8 @@ def absorb(
             before, now = cells.vector[cell, j], vectors[row, j]
             if now != before:
                 changed = True
-                cells.moved[cell, j] += abs(now - before)
+                step = abs(now - before)
+                cells.moved[cell, j] += step if step >= 0.0 else np.inf  # not a number: a value is missing
                 cells.vector[cell, j] = now
         if changed:
             cells.updates[cell] += 1
@@ -263,19 +264,6 @@ def broken(
                 found[place] = True
                 break
     return found
-
-
-@njit(cache=True)
-def add_to(total: Floats, rest: Floats, objects: Integers, vectors: Floats, sign: float) -> None:
-    """Add vectors to the sums of objects, each kept as a sum and the rest that it cannot hold (Knuth's two-sum)."""
-    for row in range(objects.shape[0]):
-        one = objects[row]
-        for j in range(vectors.shape[1]):
-            a, b = total[one, j], sign * vectors[row, j]
-            s = a + b
-            shadow = s - a
-            total[one, j] = s
-            rest[one, j] += (a - (s - shadow)) + (b - shadow)
 
 
 @njit(cache=True)

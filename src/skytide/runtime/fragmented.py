@@ -15,7 +15,7 @@ import numpy as np
 from skytide.model import Booleans, Floats, Integers, MissingPolicy
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Kind, Order, Report, decode, encode, merged, sizes
-from skytide.protocols.fragmented.methods import PAIRED, coordinator_of
+from skytide.protocols.fragmented.methods import coordinator_of, pairs_of
 from skytide.protocols.fragmented.site import SiteBlock
 
 
@@ -55,28 +55,45 @@ class FragmentSimulation:
     ) -> None:
         self.functions = functions
         self._coordinator = coordinator_of(method, functions, nulls=nulls, **more)
-        self._block = SiteBlock(functions, paired=method in PAIRED)
+        self._block = SiteBlock(functions, paired=pairs_of(method, functions))
         self._wire = wire
         self._shape = functions.d, functions.k
         self._counts: dict[tuple[bool, Kind], list[int]] = {}
         self.updates = 0
 
-    def run(self, time: int, sites: Integers, objects: Integers, values: Floats, gone: Booleans | None = None) -> None:
-        """Let rows come, one after the other: new local values of objects at sites, or (`gone`) the end of them."""
-        for _ in self.steps(time, sites, objects, values, gone):
+    def run(
+        self,
+        time: int,
+        sites: Integers,
+        objects: Integers,
+        values: Floats,
+        gone: Booleans | None = None,
+        weights: Floats | None = None,
+    ) -> None:
+        """Let rows come, one after the other: new local values of objects at sites, or (`gone`) the end of them.
+
+        Where an object comes to a site, `weights` says what the site counts in its averages until it leaves.
+        """
+        for _ in self.steps(time, sites, objects, values, gone, weights):
             pass
 
     def steps(
-        self, time: int, sites: Integers, objects: Integers, values: Floats, gone: Booleans | None = None
+        self,
+        time: int,
+        sites: Integers,
+        objects: Integers,
+        values: Floats,
+        gone: Booleans | None = None,
+        weights: Floats | None = None,
     ) -> Iterator[int]:
         """The same, stopping after each row of which the coordinator hears; gives how many rows are done."""
         vectors = self.functions.local(values)
         row = 0
         while row < len(sites):
             if time == 0 and row == 0 and gone is None:
-                row, said = len(sites), self._block.join(time, sites, objects, vectors)
+                row, said = len(sites), self._block.join(time, sites, objects, vectors, weights)
             else:
-                row, said = self._block.take(time, sites, objects, vectors, gone, row)
+                row, said = self._block.take(time, sites, objects, vectors, gone, row, weights)
             self._converse(time, said)
             if said:
                 yield row

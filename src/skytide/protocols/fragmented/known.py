@@ -13,14 +13,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from skytide.kernel.fragmented import NOWHERE, add_to
+from skytide.kernel.fragmented import NOWHERE
+from skytide.kernel.means import ARRIVAL, DEPARTURE, REPORT, UPDATE, Means, hear, mean, shift
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
-from skytide.protocols.fragmented.messages import Arrivals, Departures, Report, Updates
+from skytide.protocols.fragmented.messages import Answers, Arrivals, Departures, Kind, Report, Violations
 from skytide.protocols.fragmented.site import Index
 
-FADING = 0.9
-"""What is left of an object's statistics when a report comes, in which it counts as much as its updates."""
+_KINDS = {
+    Kind.JOIN: ARRIVAL,
+    Kind.LEAVE: DEPARTURE,
+    Kind.UPDATE: UPDATE,
+    Kind.VIOLATION: REPORT,
+    Kind.ANSWER: REPORT,
+}
 
 
 class Known:
@@ -36,128 +42,97 @@ class Known:
 
     def __init__(self, components: int) -> None:
         self.index = Index()
-        self.members: Integers = np.zeros(0, np.int64)
-        self.step: Floats = np.zeros((0, components))
-        """The mean size of an update of the object, by component; 0 where none was heard of."""
-        self._base: Floats = np.zeros((0, components))
-        self._alive: Booleans = np.zeros(0, np.bool_)
-        self._weights: Floats = np.zeros(0)  # of cells
-        self._sum: Floats = np.zeros(0)  # of the weights of an object's cells
-        self._spoke: Integers = np.zeros(0, np.int64)
-        self._total, self._rest, self._largest = (np.zeros((0, components)) for _ in range(3))
-        self._heard: Floats = np.zeros(0)
+        flags, whole, real = np.zeros(0, np.bool_), np.zeros(0, np.int64), np.zeros(0)
+        table: Floats = np.zeros((0, components))
+        self._means = Means(table, flags, real, whole, whole, real, table, table, table, table, real)
         self._reports = 0
 
-    def _reserve(self, sites: Integers, objects: Integers) -> Integers:
-        cells = self.index.cells(sites, objects)
-        if self.index.count > len(self._alive):
-            room = self.index.count
-            self._base, self._alive = grown(self._base, room), grown(self._alive, room)
-            self._spoke, self._weights = grown(self._spoke, room), grown(self._weights, room)
-        if room_for(objects) > len(self.members):
-            room = room_for(objects)
-            self.members, self.step = grown(self.members, room), grown(self.step, room)
-            self._total, self._rest = grown(self._total, room), grown(self._rest, room)
-            self._largest, self._sum = grown(self._largest, room), grown(self._sum, room)
-            self._heard = grown(self._heard, room)
+    @property
+    def members(self) -> Integers:
+        """How many sites each object has."""
+        return self._means.members
+
+    @property
+    def step(self) -> Floats:
+        """The mean size of an update of each object, by component; 0 where none was heard of."""
+        return self._means.step
+
+    def _cells(self, sites: Integers, objects: Integers) -> Integers:
+        """The cells of pairs, with room for them."""
+        cells, means = self.index.cells(sites, objects), self._means
+        if self.index.count > len(means.alive) or room_for(objects) > len(means.members):
+            rooms = [self.index.count] * 4 + [room_for(objects)] * 7
+            self._means = Means._make(grown(column, room) for column, room in zip(means, rooms, strict=True))
         return cells
 
     def take(self, report: Report) -> Integers:
         """Take what sites say, each of an object once; the objects concerned. O(rows)."""
-        objects, cells = report.objects, self._reserve(report.sites, report.objects)
+        objects, cells = report.objects, self._cells(report.sites, report.objects)
+        none = self._means.base[:0]
+        vectors = none if isinstance(report, Departures) else report.vectors
+        weights = report.weights if isinstance(report, Arrivals) else none[:, 0]
+        updates, moved = objects[:0], none
+        if isinstance(report, Violations | Answers):
+            updates, moved = report.updates, report.moved
         self._reports += 1
-        self._spoke[cells] = self._reports
-        before, there = self._base[cells], self._alive[cells]
-        with np.errstate(invalid="ignore", over="ignore"):
-            self._count(objects[there], cells[there], -1)
-            if isinstance(report, Departures):
-                self._alive[cells] = False
-                return np.unique(objects)
-            if isinstance(report, Arrivals):
-                self._weights[cells] = report.weights
-            self._alive[cells], self._base[cells] = True, report.vectors
-            np.maximum.at(self._largest, objects, np.abs(self._base[cells] * self._weights[cells, None]))
-            self._count(objects, cells, 1)
-            if isinstance(report, Updates):
-                self._learn(objects, np.ones(len(objects)), np.abs(report.vectors - before))
-            elif not isinstance(report, Arrivals):
-                self._learn(objects, report.updates, report.moved)
-        return np.unique(objects)
-
-    def _count(self, objects: Integers, cells: Integers, sign: int) -> None:
-        """Add cells to the sums of objects, or take them off."""
-        weights = self._weights[cells]
-        add_to(self._total, self._rest, objects, self._base[cells] * weights[:, None], float(sign))
-        np.add.at(self.members, objects, sign)
-        np.add.at(self._sum, objects, sign * weights)
-
-    def _learn(self, objects: Integers, updates: Floats | Integers, moved: Floats) -> None:
-        sensible = (updates > 0) & np.isfinite(moved).all(axis=1)
-        for one in np.unique(objects[sensible]).tolist():
-            mine = sensible & (objects == one)
-            count, size = float(updates[mine].sum()), moved[mine].sum(axis=0)
-            weight = self._heard[one] * FADING
-            self.step[one] = (self.step[one] * weight + size) / (weight + count)
-            self._heard[one] = weight + count
+        hear(self._means, _KINDS[report.kind], self._reports, objects, cells, vectors, weights, updates, moved)
+        return objects if len(objects) == 1 else np.unique(objects)
 
     def mean(self, one: int) -> Floats:
         """The known mean of an object with sites, to a few units in the last place. O(1), seldom O(sites)."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            total = self._total[one] + self._rest[one]
-            found: Floats = total / self._sum[one]
+        found: Floats = np.empty(self._means.base.shape[1])
         # Twice the precision is not enough where large values cancel.
-        if not (np.abs(total) >= self._largest[one] * 2.0**-40).all() or not np.isfinite(found).all():
-            return self.exact_mean(one)
-        return found
+        return found if mean(self._means, one, found) else self.exact_mean(one)
 
     def exact_mean(self, one: int) -> Floats:
         """The known mean as the definition has it: correctly rounded sums, divided. O(sites); sums start anew."""
-        cells = self.cells(one)[1]
-        parts = (self._base[cells] * self._weights[cells, None]).T.tolist()
+        cells, means = self.cells(one)[1], self._means
+        with np.errstate(over="ignore"):
+            parts = (means.base[cells] * means.weight[cells, None]).T.tolist()
         sums = [_rounded_sum(column) for column in parts]
-        self._total[one], self._rest[one] = sums, 0.0
-        self._sum[one] = math.fsum(self._weights[cells].tolist())
+        means.total[one], means.rest[one] = sums, 0.0
+        means.weights[one] = math.fsum(means.weight[cells].tolist())
         if np.isfinite(sums).all():
-            self._rest[one] = [_rounded_sum([*column, -total]) for column, total in zip(parts, sums, strict=True)]
-            self._largest[one] = [max(map(abs, column)) for column in parts]
-        found: Floats = np.array(sums) / self._sum[one]
+            means.rest[one] = [_rounded_sum([*column, -total]) for column, total in zip(parts, sums, strict=True)]
+            means.largest[one] = [max(map(abs, column)) for column in parts]
+        found: Floats = np.array(sums) / means.weights[one]
         return found
 
     def cells(self, one: int) -> tuple[Integers, Integers]:
         """The sites that an object has, and its cells there. O(sites)."""
         sites, cells = self.index.of(one)
-        here = self._alive[cells]
+        here = self._means.alive[cells]
         return sites[here], cells[here]
 
     def present(self, one: int) -> Booleans:
         """At which sites an object is. O(sites)."""
         cells = self.index.table[one]
-        found: Booleans = (cells != NOWHERE) & self._alive[cells]
+        found: Booleans = (cells != NOWHERE) & self._means.alive[cells]
         return found
 
     def weights(self, one: int, other: int) -> tuple[float, float, float]:
         """The weight of all sites of two objects, and of those of either. O(sites)."""
         mine, mine_cells = self.cells(one)
         theirs, their_cells = self.cells(other)
-        first, second = math.fsum(self._weights[mine_cells].tolist()), math.fsum(self._weights[their_cells].tolist())
+        first, second = (
+            math.fsum(self._means.weight[mine_cells].tolist()),
+            math.fsum(self._means.weight[their_cells].tolist()),
+        )
         if len(mine) == len(theirs) and (mine == theirs).all():
             return first, first, first
         only = their_cells[~np.isin(theirs, mine)]
-        return math.fsum([first, *self._weights[only].tolist()]), first, second
+        return math.fsum([first, *self._means.weight[only].tolist()]), first, second
 
     def recent(self, one: int, count: int) -> Integers:
         """So many sites of an object, those first that spoke last: their drift has hardly begun. O(sites)."""
         sites, cells = self.cells(one)
-        return sites[np.argsort(-self._spoke[cells], kind="stable")[:count]]
+        return sites[np.argsort(-self._means.spoke[cells], kind="stable")[:count]]
 
     def shift(self, one: int, sites: Integers, surplus: Floats) -> Floats:
         """Take a surplus, weighted, off the bases of some sites of an object; how much off each. O(sites)."""
-        cells = self.index.table[one, sites].astype(np.int64)
-        objects = np.full(len(sites), one)
-        amount: Floats = surplus * (self._sum[one] / self._weights[cells].sum())
-        self._count(objects, cells, -1)
-        self._base[cells] -= amount
-        self._count(objects, cells, 1)
+        cells, means = self.index.table[one, sites].astype(np.int64), self._means
+        amount: Floats = surplus * (means.weights[one] / means.weight[cells].sum())
+        shift(means, one, cells, amount)
         return amount
 
 

@@ -244,8 +244,9 @@ def encode(message: Message, components: int, functions: int) -> Iterator[bytes]
         raise InputError("components or functions are too many for a message", remedy=f"use 1 to {MOST}")
     order = np.argsort(message.sites, kind="stable")
     rows = np.zeros(len(order), _layout(message.kind, components, functions))
-    for name in rows.dtype.names or ():
-        rows[name] = getattr(message, name)[order]
+    with np.errstate(over="ignore"):  # sizes are statistics: infinite if they do not fit
+        for name in rows.dtype.names or ():
+            rows[name] = getattr(message, name)[order]
     sites, starts = np.unique(message.sites[order], return_index=True)
     for site, records in zip(sites.tolist(), np.split(rows, starts[1:]), strict=True):
         head = np.array([(VERSION, message.kind, components, functions, site, message.time, len(records))], HEAD)
@@ -280,7 +281,8 @@ def decode(data: bytes) -> Message:
     for name in layout.names or ():
         form = np.float64 if layout[name].base.kind == "f" else np.int64
         columns[name] = np.ascontiguousarray(rows[name]).astype(form)
-        if name not in ("low", "high") and form is np.float64 and np.isnan(columns[name]).any():
+        # Local values may be missing; of a zone it is checked that it is one.
+        if name not in ("low", "high", "vectors") and form is np.float64 and np.isnan(columns[name]).any():
             raise _refused("a value is not a number")
     _check(columns, int(head["functions"]))
     sites = np.full(len(rows), int(head["site"]), np.int64)

@@ -1,7 +1,8 @@
 """The methods of the coordinator by name.
 
-`central` has everything told. `pivot` and `direct` are those of papa14. `auto` is `direct` where objects are at about
-the same sites, and hands over to `pivot` where they are not, or where it meets what it cannot watch.
+`central` has everything told. `pivot` and `direct` are those of papa14. `auto` is `direct` for one or two functions, if
+objects are at about the same sites; it hands over to `pivot` where they are not, or where it meets what it cannot
+watch. For three functions and more it is `pivot`: neighbours on each of many functions are close to each other.
 """
 
 from __future__ import annotations
@@ -14,18 +15,23 @@ from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.pivot import PivotCoordinator, Tuning
 
 METHODS = ("central", "pivot", "direct", "auto")
-PAIRED = ("direct", "auto")
-"""The methods whose sites watch objects in pairs."""
+MOST_PAIRED = 2
+"""`auto` watches so many functions in pairs at most."""
 WIDEST = 1.25
 """`auto` stretches drift by so much at most, because two objects are not at the same sites."""
+
+
+def pairs_of(method: str, functions: Functions) -> bool:
+    """Whether a method has sites watch objects in pairs, for which their bounds must be comparable."""
+    return method == "direct" or (method == "auto" and functions.k <= MOST_PAIRED)
 
 
 def coordinator_of(method: str, functions: Functions, **options: Any) -> PivotCoordinator | DirectCoordinator:
     """The coordinator of a method; options are those of the coordinators."""
     if method == "central":
         return PivotCoordinator(functions, **{**options, "tuning": Tuning(zones=False)})
-    if method == "pivot":
+    if method == "pivot" or (method == "auto" and not pairs_of(method, functions)):
         return PivotCoordinator(functions, **options)
-    if method in PAIRED:
+    if method in ("direct", "auto"):
         return DirectCoordinator(functions, widest=WIDEST if method == "auto" else float("inf"), **options)
     raise OptionError("is not a method", value=method, remedy=f"use one of {', '.join(METHODS)}")

@@ -157,9 +157,11 @@ class PivotCoordinator:
     def take(self, time: int, reports: Sequence[Report]) -> list[Order]:
         """Take what sites say; what they are to do. Empty when there is no more to say about this time."""
         self._time = time
-        touched = np.unique(np.concatenate([NONE, *(self._known.take(report) for report in reports), self._pending]))
-        self._pending = []
-        touched = touched.astype(np.int64)
+        heard = [self._known.take(report) for report in reports]
+        touched = heard[0] if len(heard) == 1 else np.unique(np.concatenate([NONE, *heard]))
+        if self._pending:
+            touched = np.union1d(touched, self._pending)
+            self._pending = []
         self._reserve(touched)
         orders = self._welcomes(reports)
         left, broken = [], []

@@ -71,7 +71,8 @@ class Index:
         self.reserve(sites, objects)
         new = self.table[objects, sites] == NOWHERE
         if new.any():
-            pairs = np.unique(objects[new] * self.table.shape[1] + sites[new])
+            pairs = np.sort(objects[new] * self.table.shape[1] + sites[new])
+            pairs = pairs[np.diff(pairs, prepend=-1) > 0]
             self.table.reshape(-1)[pairs] = np.arange(self.count, self.count + len(pairs))
             self.count += len(pairs)
         found: Integers = self.table[objects, sites].astype(np.int64)
@@ -127,10 +128,11 @@ class SiteBlock:
         vectors: Floats,
         gone: Booleans | None = None,
         start: int = 0,
+        weights: Floats | None = None,
     ) -> tuple[int, list[Report]]:
         """Take updates from a row on, up to and with the first that must be told: the next row, and what is told.
 
-        Where `gone`, the object leaves the site. O(rows) evaluations of the functions.
+        Where `gone`, the object leaves the site. `weights` count where it comes. O(rows) evaluations of the functions.
         """
         if gone is None:
             gone = np.zeros(len(sites), np.bool_)
@@ -155,7 +157,8 @@ class SiteBlock:
             return row + 1, self.leave(time, sites[which], objects[which])
         cell = self._index.table[objects[row], sites[row]]
         if cell == NOWHERE or not self._cells.alive[cell]:
-            return row + 1, self.join(time, sites[which], objects[which], vectors[which])
+            weight = None if weights is None else weights[which]
+            return row + 1, self.join(time, sites[which], objects[which], vectors[which], weight)
         return row + 1, [self._told(time, int(sites[row]), int(objects[row]))]
 
     def join(
@@ -222,8 +225,10 @@ class SiteBlock:
                 said.append(Answers(order.time, order.sites, order.objects, vectors, updates, moved))
                 continue
             self._follow(order)
-            for one in np.unique(order.objects).tolist():
-                concerned.setdefault(one, []).append(order.sites[order.objects == one])
+            by_object = np.argsort(order.objects, kind="stable")
+            runs = np.split(by_object, np.flatnonzero(np.diff(order.objects[by_object])) + 1)
+            for run in runs:
+                concerned.setdefault(int(order.objects[run[0]]), []).append(order.sites[run])
         for one, sites in concerned.items():
             said += self._checked(orders[0].time, one, np.unique(np.concatenate(sites)))
         return said
