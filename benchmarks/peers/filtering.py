@@ -253,8 +253,8 @@ def main(argv: list[str]) -> int:
     opening = [
         machine.sentence(found),
         f"{chosen.records:,} records and {chosen.timestamps:,} timestamps for Figs. 9 to 12, {chosen.quality[0]:,} and "
-        f"{chosen.quality[1]:,} for Figs. 13 to 15; s = {chosen.over:,}; seed {chosen.seed}; one thread, processor time of "
-        "server, clients and encoding together",
+        f"{chosen.quality[1]:,} for Figs. 13 to 15; s = {chosen.over:,}; seed {chosen.seed}; one thread; CPU is "
+        "processor time of server, clients and encoding together",
     ]
     print(*opening, sep="\n", flush=True)
     written, measured, bench = list(opening), dict[str, list[Line]](), Bench(chosen)

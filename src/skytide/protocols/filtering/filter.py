@@ -228,6 +228,8 @@ class FilterServer:
         chosen = np.empty(len(below), np.int64)
         best_dominators(self._records, members, below, chosen)
         self._dominator[below] = chosen
+        # To get worse is no news: what dominates such a client still does.
+        self._records.high[below[fresh[below]]] = np.inf
         keep_below(self._records, self._dominator, np.flatnonzero((self._dominator >= 0) & ~fresh))
         set_apart(self._records, members, self._log, self._middle)
         below = below[fresh[below]]
