@@ -23,8 +23,10 @@ from skytide.protocols.filtering.stored import Contents, dump, restore
 
 BAR = 1.0
 """Messages per timestamp that are too many: a client that tells every move sends no more."""
-START, MEMORY = 0.5, 16.0
-"""Messages are averaged over about so many timestamps, beginning with this: vain attempts must end soon."""
+MEMORY = 16.0
+"""Messages are averaged over about so many timestamps."""
+AGAIN = 0.5
+"""What the average begins with at another attempt: a vain one must end soon."""
 FIRST, LONGEST = 256, 4096
 """How many timestamps a released client waits for its next box, at first and at most."""
 FAILURE, PROBE = 2.0, 3.0
@@ -65,7 +67,7 @@ class AutoServer:
         self._time, told = time, gathered(said, self._dimensions)
         self._reserve(room_for(told.clients, told.gone))
         self._traffic *= 1.0 - 1.0 / MEMORY
-        self._free[told.new], self._traffic[told.new], self._wait[told.new] = False, START, FIRST
+        self._free[told.new], self._traffic[told.new], self._wait[told.new] = False, 0.0, FIRST
         failed = np.concatenate([NONE, *(block.clients for block in said if block.kind == Kind.FAILURE)])
         self._traffic[failed] += FAILURE / MEMORY
         free = self._free[told.clients]
@@ -74,7 +76,7 @@ class AutoServer:
         recall(points, floor, roof)
         self._floor[who], self._roof[who] = floor, roof
         due = self._again[who] <= time
-        self._free[who[due]], self._traffic[who[due]] = False, START
+        self._free[who[due]], self._traffic[who[due]] = False, AGAIN
         # Who stays free has no reach for the server, and so a box of no extent.
         told.floor[free], told.roof[free] = (np.where(due[:, None], reach, points) for reach in (floor, roof))
         return self._filter.start(time, told)
