@@ -19,7 +19,8 @@ gets a new centre; and last, where the box itself is left or too narrow, boxes a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,15 +28,18 @@ from skytide.errors import InputError
 from skytide.kernel.fragmented import inside, reserved
 from skytide.kernel.functions import Programs
 from skytide.kernel.functions import values as values_of
-from skytide.model import Booleans, Floats, Integers, MissingPolicy
+from skytide.model import Booleans, Floats, Integers, MissingPolicy, check_missing_policy
+from skytide.monitors.storage import Parts
 from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.messages import Boxes, Kind, Reports
 from skytide.protocols.filtering.server import Said
+from skytide.protocols.filtering.stored import Contents, dump, must, restore, used
 from skytide.protocols.fragmented.boxes import PivotBoxes
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Order, Releases, Report, Shifts, Zonings
-from skytide.protocols.fragmented.watched import comparable, more_zones, no_zones
+from skytide.protocols.fragmented.watched import comparable, more_zones, no_zones, restored_zones, zone_parts
 
 NONE: Integers = np.zeros(0, np.int64)
 QUIET, TOLD, ABSENT = 0, 1, 2
@@ -56,6 +60,10 @@ class Tuning:
     shifting: bool = True
     centring: bool = True
     streaming: bool = True
+    walks: bool = True
+    """Boundaries by the sites' random walks; without, midway between two objects."""
+    symmetric: bool = True
+    """Zones reach about as far in either direction; without, to the ends of their boxes."""
     zones: bool = True
     """Without zones all is told: the method `central`."""
 
@@ -84,8 +92,8 @@ def function_steps(programs: Programs, step: Floats, means: Floats, values: Floa
     total = np.zeros(len(values))
     for j in np.flatnonzero(step).tolist():
         moved = means.copy()
-        moved[j] += step[j]
         with np.errstate(invalid="ignore", over="ignore"):
+            moved[j] += step[j]
             total += (values_at(programs, moved) - values) ** 2
     return np.where(np.isfinite(total), np.sqrt(total), 0.0)
 
@@ -94,6 +102,12 @@ def values_at(programs: Programs, means: Floats) -> Floats:
     """All functions at a vector; NaN where there is no value."""
     found: Floats = values_of(programs, means[None])[0]
     return found
+
+
+def tuning_of(stored: Sequence[bool]) -> Tuning:
+    """The tuning that was stored as a list."""
+    must(len(stored) == len(fields(Tuning)) and all(type(one) is bool for one in stored), "tuning")
+    return Tuning(*stored)
 
 
 class PivotCoordinator:
@@ -110,7 +124,9 @@ class PivotCoordinator:
         self._functions, self._nulls, self._tuning = functions, nulls, tuning or Tuning()
         self._programs = functions.programs
         self._known = Known(functions.d)
-        self._filter = PivotBoxes(functions.k)
+        self._filter: FilterServer = (
+            PivotBoxes(functions.k) if self._tuning.walks else FilterServer(functions.k, boundaries="middle")
+        )
         d, k = functions.d, functions.k
         self._zones = no_zones(d, k)
         self._mode = np.zeros(0, np.int8)
@@ -121,6 +137,7 @@ class PivotCoordinator:
         self._heard: Integers = np.zeros(0, np.int64)  # updates since all of the object is told
         self._shifted: Booleans = np.zeros(0, np.bool_)  # in this dialogue
         self._pending: list[int] = []
+        self._comparable = False
         self._time = -1
 
     def _reserve(self, objects: Integers) -> None:
@@ -138,7 +155,7 @@ class PivotCoordinator:
     ) -> PivotCoordinator:
         """A coordinator that goes on with what another one knows; sites have heard of centres up to these versions."""
         found = cls(functions, nulls, tuning)
-        found._programs = comparable(functions.programs)
+        found._comparable, found._programs = True, comparable(functions.programs)
         found._known = known
         found._reserve(np.arange(len(known.members)))
         found._versions[: len(versions)] = versions
@@ -151,6 +168,41 @@ class PivotCoordinator:
         self._mode[here] = QUIET
         self._low[here], self._high[here] = np.inf, -np.inf
         return self._mended([], here.tolist())
+
+    def to_bytes(self) -> bytes:
+        """The coordinator as it is when nobody has anything to say, versioned and without pickle. O(cells)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The coordinator that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        parts: Parts = {"mode": self._mode, "versions": self._versions, "low": self._low, "high": self._high}
+        parts |= {"room": self._room, "heard": self._heard}
+        parts |= zone_parts(self._zones)
+        meta: dict[str, Any] = {**self._functions.texts(), "nulls": self._nulls, "tuning": list(astuple(self._tuning))}
+        meta |= {"objects": len(self._mode), "comparable": self._comparable}
+        boxes = self._filter.contents(used(self._filter.here))
+        return Contents(meta, parts).within("known", self._known.contents()).within("boxes", boxes)
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        functions, room = Functions.from_texts(contents.meta), contents.whole("objects")
+        made = cls(functions, check_missing_policy(contents.meta["nulls"]), tuning_of(contents.meta["tuning"]))
+        if contents.meta["comparable"] is True:
+            made._comparable, made._programs = True, comparable(functions.programs)
+        d, k = functions.d, functions.k
+        made._zones = restored_zones(contents, room, d, k)
+        made._mode = contents.modes("mode", room)
+        made._versions, made._heard = (contents.integers(name, room, 0, 1 << 62) for name in ("versions", "heard"))
+        made._low, made._high, made._room = (contents.reals(name, room, k) for name in ("low", "high", "room"))
+        made._shifted = np.zeros(room, np.bool_)
+        made._known = Known.restored(contents.inner("known"), d)
+        must(len(made._known.members) <= room, "objects")
+        made._filter = PivotBoxes._restored(contents.inner("boxes"))
+        return made
 
     # -- the dialogue --------------------------------------------------------------------------------------------------
 
@@ -225,7 +277,7 @@ class PivotCoordinator:
 
     def _rooms(self, one: int, values: Floats) -> Floats:
         """From values to the nearer ends of the box; not positive where they are not inside."""
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             found: Floats = np.minimum(self._high[one] - values, values - self._low[one])
         return found
 
@@ -319,8 +371,8 @@ class PivotCoordinator:
         zones, near = self._zones, self._rooms(one, values)
         if not (near > 0.0).all():
             return False
-        with np.errstate(invalid="ignore"):
-            near = near * (1.0 + 3.0 * self._share(one))
+        with np.errstate(invalid="ignore", over="ignore"):
+            near = near * (1.0 + 3.0 * self._share(one) if self._tuning.symmetric else np.inf)
             low, high = np.maximum(self._low[one], values - near), np.minimum(self._high[one], values + near)
         before = [column[one].copy() for column in (zones.centre, zones.low, zones.high)]
         zones.centre[one], zones.low[one], zones.high[one] = means, low, high
