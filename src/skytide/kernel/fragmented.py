@@ -88,7 +88,7 @@ def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts:
         if column in (ALL, k):
             low, top = bounds(programs, k, centre[left], drifts[0])
             bottom, high = bounds(programs, k, centre[right], drifts[1])
-            if not (top < np.inf and bottom > -np.inf and top <= bottom):
+            if not (-np.inf < low and top < np.inf and -np.inf < bottom and high < np.inf and top <= bottom):
                 return False
             if top == bottom and (column == k or pairs.strict[pair] == k):
                 return False

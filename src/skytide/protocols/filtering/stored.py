@@ -40,6 +40,11 @@ class Contents(NamedTuple):
             self.meta[name], {part[len(start) :]: array for part, array in self.parts.items() if part.startswith(start)}
         )
 
+    def inner_parts(self, name: str) -> Contents:
+        """The arrays whose names begin with a name and a dot, without them."""
+        start = f"{name}."
+        return Contents({}, {part[len(start) :]: array for part, array in self.parts.items() if part.startswith(start)})
+
     # -- checked reading -----------------------------------------------------------------------------------------------
 
     def whole(self, name: str, least: int = 0) -> int:
@@ -53,6 +58,10 @@ class Contents(NamedTuple):
         found = self._array(name, np.float64, shape)
         must(not np.isnan(found).any(), name)
         return found
+
+    def reals(self, name: str, *shape: int) -> Floats:
+        """Numbers and what is none, of this shape; a length of -1 may be any."""
+        return self._array(name, np.float64, shape)
 
     def flags(self, name: str, length: int) -> Booleans:
         """Truth values."""

@@ -17,19 +17,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import astuple
+from typing import Any, Self
 
 import numpy as np
 
 from skytide.kernel.batch import skyline_mask
 from skytide.kernel.fragmented import ALL, broken
 from skytide.kernel.functions import bounds, value
-from skytide.model import Booleans, Floats, Integers, MissingPolicy
+from skytide.model import Booleans, Floats, Integers, MissingPolicy, check_missing_policy
 from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.filtering.stored import Contents, dump, must, restore
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Centrings, Departures, Order, Pairings, Partings, Report
-from skytide.protocols.fragmented.pivot import NONE, UNKNOWN, PivotCoordinator, Tuning, function_steps, reserve_of
+from skytide.protocols.fragmented.pivot import (
+    NONE,
+    UNKNOWN,
+    PivotCoordinator,
+    Tuning,
+    function_steps,
+    reserve_of,
+    tuning_of,
+)
 from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable
 
 NOBODY = -1
@@ -82,6 +92,45 @@ class DirectCoordinator:
             self._member, self._versions = grown(self._member, room), grown(self._versions, room)
             self._dominator = grown(self._dominator, room, NOBODY)
 
+    def to_bytes(self) -> bytes:
+        """The coordinator as it is when nobody has anything to say, versioned and without pickle. O(cells)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The coordinator that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        meta: dict[str, Any] = {**self._functions.texts(), "nulls": self._nulls, "tuning": list(astuple(self._tuning))}
+        meta |= {"objects": len(self._here), "widest": self._widest if self._widest < np.inf else None}
+        if self._pivot is not None:
+            blob = np.frombuffer(self._pivot.to_bytes(), np.uint8)
+            return Contents({**meta, "pivot": True}, {"pivot": blob})
+        parts = {"here": self._here, "member": self._member, "versions": self._versions, "centre": self._centre}
+        parts |= {"dominator": self._dominator, "values": self._values, "steps": self._steps, "shift": self._shift}
+        found = Contents({**meta, "pivot": False}, parts)
+        return found.within("known", self._known.contents()).within("pairs", self._pairs.contents())
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        functions, room, meta = Functions.from_texts(contents.meta), contents.whole("objects"), contents.meta
+        widest = np.inf if meta["widest"] is None else float(meta["widest"])
+        made = cls(functions, check_missing_policy(meta["nulls"]), tuning_of(meta["tuning"]), widest)
+        if meta["pivot"] is True:
+            made._pivot = PivotCoordinator.from_bytes(contents.blob("pivot"))
+            return made
+        d, k = functions.d, functions.k
+        made._here, made._member = contents.flags("here", room), contents.flags("member", room)
+        made._versions = contents.integers("versions", room, 0, 1 << 62)
+        made._dominator = contents.integers("dominator", room, NOBODY, room - 1)
+        made._centre, made._shift = contents.reals("centre", room, d), contents.reals("shift", room, d)
+        made._values, made._steps = contents.reals("values", room, k), contents.reals("steps", room, k)
+        made._known = Known.restored(contents.inner("known"), d)
+        must(len(made._known.members) <= room, "objects")
+        made._pairs = PairTable.restored(contents.inner("pairs"), room, k)
+        return made
+
     # -- the dialogue --------------------------------------------------------------------------------------------------
 
     def take(self, time: int, reports: Sequence[Report]) -> list[Order]:
@@ -128,7 +177,14 @@ class DirectCoordinator:
         if loose or reordered:
             self._hang(loose, anew=reordered)
         wrong = self._wrong([*touched.tolist(), *loose, *np.flatnonzero(self._member if reordered else False)])
-        while wrong:
+        while True:
+            if not wrong:
+                bare = self._bare(touched)
+                if not bare:
+                    return moved
+                self._recentre(bare, moved)
+                wrong = self._wrong(bare)
+                continue
             drifting = {one for pair in wrong for one in pair[:2] if self._shift[one].any()}
             if drifting:
                 self._recentre(drifting, moved)
@@ -145,7 +201,16 @@ class DirectCoordinator:
             wrong = [pair for pair in self._judged(fresh | {pair for pair in wrong if pair in self._pairs})]
             if any(not self._shift[pair.left].any() and not self._shift[pair.right].any() for pair in wrong):
                 raise _UnwatchableError
-        return moved
+
+    def _bare(self, touched: Integers) -> list[int]:
+        """Objects that have drifted and are in no pair on some function, so that nothing says that it has a value."""
+        parted = {one for pair in self._pairs.changes()[1] for one in pair[:2]}
+        drifting = [one for one in {*touched.tolist(), *parted} if self._here[one] and self._shift[one].any()]
+        return [one for one in drifting if not self._watched(one)]
+
+    def _watched(self, one: int) -> bool:
+        columns = self._pairs.arrays.column[self._pairs.of([one])]
+        return ALL in columns or len(np.unique(columns)) == self._functions.k
 
     def _recentre(self, objects: Iterable[int], moved: set[int]) -> None:
         for one in objects:

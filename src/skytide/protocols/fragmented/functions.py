@@ -6,7 +6,8 @@ speaks of averages over sites. The variance rides on averages too: a site ships 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,15 @@ class Functions:
         self.programs = _joined(compiled, self.signs, self.d)
         self._sources = np.array([self.columns.index(name) for name, _ in components])
         self._squares = np.array([power == 2 for _, power in components])
+
+    def texts(self) -> dict[str, list[str]]:
+        """The query as plain values, for storing."""
+        return {"minimize": list(self.minimize), "maximize": list(self.maximize)}
+
+    @classmethod
+    def from_texts(cls, texts: Mapping[str, Any]) -> Functions:
+        """The query that `texts` gave."""
+        return cls(*([str(text) for text in texts[name]] for name in ("minimize", "maximize")))
 
     @property
     def d(self) -> int:

@@ -17,8 +17,9 @@ from skytide.kernel.fragmented import NOWHERE
 from skytide.kernel.means import ARRIVAL, DEPARTURE, REPORT, UPDATE, Means, hear, mean, shift
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.filtering.stored import Contents, must
 from skytide.protocols.fragmented.messages import Answers, Arrivals, Departures, Kind, Report, Violations
-from skytide.protocols.fragmented.site import Index
+from skytide.protocols.fragmented.site import Index, restored_pairs
 
 _KINDS = {
     Kind.JOIN: ARRIVAL,
@@ -46,6 +47,40 @@ class Known:
         table: Floats = np.zeros((0, components))
         self._means = Means(table, flags, real, whole, whole, real, table, table, table, table, real)
         self._reports = 0
+
+    def contents(self) -> Contents:
+        """All of it as it is stored."""
+        sites, objects = self.index.pairs()
+        cells, rows = self.index.count, len(self.members)
+        parts = {"site": sites, "object": objects}
+        for place, (name, column) in enumerate(self._means._asdict().items()):
+            parts[name] = column[: cells if place < 4 else rows]
+        return Contents({"reports": self._reports, "objects": rows}, parts)
+
+    @classmethod
+    def restored(cls, contents: Contents, components: int) -> Known:
+        """What was stored."""
+        made, room = cls(components), contents.whole("objects")
+        sites, objects = restored_pairs(contents, room)
+        made.index.put(sites, objects)
+        made._reports, count, d = contents.whole("reports"), len(sites), components
+        most = 1 << 62
+        made._means = Means(
+            contents.reals("base", count, d),
+            contents.flags("alive", count),
+            contents.floats("weight", count),
+            contents.integers("spoke", count, 0, most),
+            contents.integers("members", room, 0, most),
+            contents.floats("weights", room),
+            contents.reals("total", room, d),
+            contents.reals("rest", room, d),
+            contents.reals("largest", room, d),
+            contents.reals("step", room, d),
+            contents.floats("heard", room),
+        )
+        alive = np.bincount(objects[made._means.alive], minlength=room)
+        must(bool((alive == made.members).all()), "members")
+        return made
 
     @property
     def members(self) -> Integers:

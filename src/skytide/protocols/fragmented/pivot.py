@@ -34,7 +34,7 @@ from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.messages import Boxes, Kind, Reports
 from skytide.protocols.filtering.server import Said
-from skytide.protocols.filtering.stored import Contents, dump, must, restore, used
+from skytide.protocols.filtering.stored import Contents, dump, must, restore
 from skytide.protocols.fragmented.boxes import PivotBoxes
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
@@ -184,8 +184,8 @@ class PivotCoordinator:
         parts |= zone_parts(self._zones)
         meta: dict[str, Any] = {**self._functions.texts(), "nulls": self._nulls, "tuning": list(astuple(self._tuning))}
         meta |= {"objects": len(self._mode), "comparable": self._comparable}
-        boxes = self._filter.contents(used(self._filter.here))
-        return Contents(meta, parts).within("known", self._known.contents()).within("boxes", boxes)
+        found = Contents(meta, parts).within("known", self._known.contents())
+        return found.within("boxes", self._filter._contents())
 
     @classmethod
     def _restored(cls, contents: Contents) -> Self:
@@ -201,7 +201,7 @@ class PivotCoordinator:
         made._shifted = np.zeros(room, np.bool_)
         made._known = Known.restored(contents.inner("known"), d)
         must(len(made._known.members) <= room, "objects")
-        made._filter = PivotBoxes._restored(contents.inner("boxes"))
+        made._filter = type(made._filter)._restored(contents.inner("boxes"))
         return made
 
     # -- the dialogue --------------------------------------------------------------------------------------------------

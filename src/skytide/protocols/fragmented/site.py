@@ -7,7 +7,8 @@ its drift begins anew at the centre: the coordinator reckons with what it was to
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ from skytide.kernel.fragmented import (
 from skytide.kernel.functions import values
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.filtering.stored import Contents, dump, must, restore
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import (
     Answers,
@@ -43,8 +45,18 @@ from skytide.protocols.fragmented.messages import (
     Updates,
     Violations,
     Zonings,
+    merged,
 )
-from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable, more_zones, no_zones
+from skytide.protocols.fragmented.watched import (
+    Pair,
+    PairTable,
+    Terms,
+    comparable,
+    more_zones,
+    no_zones,
+    restored_zones,
+    zone_parts,
+)
 
 
 class Index:
@@ -78,12 +90,32 @@ class Index:
         found: Integers = self.table[objects, sites].astype(np.int64)
         return found
 
+    def pairs(self) -> tuple[Integers, Integers]:
+        """The site and the object of each cell. O(table)."""
+        objects, sites = np.nonzero(self.table != NOWHERE)
+        order = np.argsort(self.table[objects, sites])
+        return sites[order], objects[order]
+
+    def put(self, sites: Integers, objects: Integers) -> None:
+        """Give pairs, of which none has a cell, the cells from 0 on in this order. O(pairs)."""
+        self.reserve(sites, objects)
+        self.table[objects, sites] = np.arange(len(sites))
+        self.count = len(sites)
+
     def of(self, one: int) -> tuple[Integers, Integers]:
         """The sites where an object is or was, and its cells there. O(sites)."""
         if one >= len(self.table):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         sites = np.flatnonzero(self.table[one] != NOWHERE)
         return sites, self.table[one, sites].astype(np.int64)
+
+
+def restored_pairs(contents: Contents, room: int) -> tuple[Integers, Integers]:
+    """The sites and objects of cells, as they were stored; each pair is there once."""
+    sites = contents.integers("site", -1, 0, (1 << 32) - 1)
+    objects = contents.integers("object", len(sites), 0, room - 1)
+    must(len(np.unique(objects * (1 << 32) + sites)) == len(sites), "cells")
+    return sites, objects
 
 
 class SiteBlock:
@@ -101,6 +133,7 @@ class SiteBlock:
     def __init__(self, functions: Functions, *, paired: bool = False) -> None:
         """`paired`: the coordinator's method watches objects in pairs."""
         d, k = functions.d, functions.k
+        self._functions, self._paired = functions, paired
         self._programs = comparable(functions.programs) if paired else functions.programs
         self._index = Index()
         empty = np.zeros((0, d))
@@ -161,6 +194,23 @@ class SiteBlock:
             return row + 1, self.join(time, sites[which], objects[which], vectors[which], weight)
         return row + 1, [self._told(time, int(sites[row]), int(objects[row]))]
 
+    def instant(
+        self, times: Integers, sites: Integers, objects: Integers, vectors: Floats, gone: Booleans, start: int = 0
+    ) -> tuple[int, list[Report]]:
+        """Take updates from a row on, up to and with all of the first time of which something must be told.
+
+        Times do not fall. The next row, and what is told, of one time. O(rows) evaluations of the functions.
+        """
+        row, said = self.take(0, sites, objects, vectors, gone, start)
+        if not said:
+            return row, []
+        time = int(times[row - 1])
+        end = int(np.searchsorted(times, time, side="right"))
+        while row < end:
+            row, more = self.take(0, sites[:end], objects[:end], vectors[:end], gone[:end], row)
+            said += more
+        return end, [replace(report, time=time) for report in merged(said)]
+
     def join(
         self, time: int, sites: Integers, objects: Integers, vectors: Floats, weights: Floats | None = None
     ) -> list[Report]:
@@ -198,6 +248,48 @@ class SiteBlock:
         cells = self._index.table[found, site]
         here: Integers = found[(cells != NOWHERE) & self._cells.alive[cells]]
         return here
+
+    def to_bytes(self) -> bytes:
+        """The sites as they are when nobody has anything to say, versioned and without pickle. O(cells)."""
+        return dump(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The sites that `to_bytes` gave; a `StateError` says what is wrong with any other bytes."""
+        return restore(blob, cls)
+
+    def _contents(self) -> Contents:
+        count, objects = self._index.count, len(self._versions)
+        sites_of, objects_of = self._index.pairs()
+        parts = {"site": sites_of, "object": objects_of, "versions": self._versions}
+        parts |= {f"cell.{name}": column[:count] for name, column in self._cells._asdict().items()}
+        parts |= zone_parts(self._zones)
+        meta = {**self._functions.texts(), "objects": objects, "paired": self._paired}
+        return Contents(meta, parts).within("pairs", self._pairs.contents())
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        made = cls(Functions.from_texts(contents.meta), paired=contents.meta["paired"] is True)
+        d, k = made._functions.d, made._functions.k
+        room = contents.whole("objects")
+        sites, objects = restored_pairs(contents, room)
+        if len(sites):
+            made._reserve(sites, np.append(objects, room - 1))
+            made._index.put(sites, objects)
+        count = len(sites)
+        cell = contents.inner_parts("cell")
+        made._cells = Cells(
+            cell.reals("vector", count, d),
+            cell.reals("base", count, d),
+            cell.flags("alive", count),
+            cell.integers("updates", count, 0, 1 << 62),
+            cell.reals("moved", count, d),
+        )
+        made._zones = restored_zones(contents, room, d, k)
+        made._versions = contents.integers("versions", room, 0, 1 << 62)
+        made._present = np.bincount(objects[made._cells.alive], minlength=room)
+        made._pairs = PairTable.restored(contents.inner("pairs"), room, k)
+        return made
 
     def _watched(self) -> tuple[Any, ...]:
         return self._programs, self._zones, self._cells, self._pairs.arrays, self._index.table

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skytide.kernel.fragmented import FREE, Pairs, Zones
+from skytide.kernel.fragmented import ALL, FREE, Pairs, Zones
 from skytide.kernel.functions import TOP, Programs
 from skytide.model import Floats, Integers
+from skytide.monitors.storage import Parts
 from skytide.protocols.filtering.arrays import grown
+from skytide.protocols.filtering.stored import Contents, must
 
 
 def no_zones(components: int, functions: int) -> Zones:
@@ -27,6 +29,23 @@ def more_zones(zones: Zones, room: int) -> Zones:
         grown(zones.low, room),
         grown(zones.high, room),
         grown(zones.stretch, room, 1),
+    )
+
+
+def zone_parts(zones: Zones) -> Parts:
+    """Zones as they are stored."""
+    return {f"zone.{name}": column for name, column in zones._asdict().items()}
+
+
+def restored_zones(contents: Contents, room: int, components: int, functions: int) -> Zones:
+    """The zones of so many objects that were stored."""
+    zone = contents.inner_parts("zone")
+    return Zones(
+        zone.modes("mode", room),
+        zone.reals("centre", room, components),
+        zone.reals("low", room, functions),
+        zone.reals("high", room, functions),
+        zone.floats("stretch", room),
     )
 
 
@@ -147,6 +166,26 @@ class PairTable:
             entries = order % max(len(keys), 1)
             self._arrays = Pairs(left, right, column, terms[:, 0].astype(np.int64), stretch, starts, entries)
         return self._arrays
+
+    def contents(self) -> Contents:
+        """The pairs as they are stored."""
+        keys = np.array(list(self._terms), np.int64).reshape(-1, 3)
+        terms = np.array(list(self._terms.values()), np.float64).reshape(-1, 4)
+        return Contents({}, {"keys": keys.reshape(-1), "terms": terms})
+
+    @classmethod
+    def restored(cls, contents: Contents, room: int, functions: int) -> PairTable:
+        """The pairs that were stored, of objects numbered below `room`."""
+        made = cls()
+        made.reserve(room)
+        terms = contents.floats("terms", -1, 4)
+        keys = contents.integers("keys", 3 * len(terms), ALL, room + functions).reshape(-1, 3)
+        must(bool((keys[:, :2] >= 0).all() and (keys[:, :2] < room).all() and (keys[:, 2] < functions).all()), "pairs")
+        must(bool((keys[:, 0] != keys[:, 1]).all() and (terms[:, 1:3] > 0.0).all()), "pairs")
+        must(bool((terms[:, 0] >= 0).all() and (terms[:, 0] < functions).all()), "pairs")
+        for key, row in zip(keys.tolist(), terms.tolist(), strict=True):
+            made.put(Pair(*key), Terms(int(row[0]), *row[1:]))
+        return made
 
     def of(self, objects: Iterable[int]) -> Integers:
         """The places in the arrays of the pairs of objects, each once, in order. O(pairs found)."""
