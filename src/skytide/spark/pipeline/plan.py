@@ -303,6 +303,13 @@ def _sinks(document: Document, kind: Kind, stream: bool) -> tuple[Target, Target
         if key in given and sink.format not in OUR_SINKS:
             reason = f"the format {sink.format} has none"
             raise document.problem(("sink", key), reason, remedy=f"use {one_of(OUR_SINKS)}")
+    if kind.rounds and stream and sink.format not in OUR_SINKS:
+        raise document.problem(
+            ("sink", "format"),
+            f"the kind {kind.name} does not write a stream in this format",
+            value=sink.format,
+            remedy=f"use {one_of(OUR_SINKS)}",
+        )
     letters = given.get("dead_letters")
     dead_letters = current = None
     if isinstance(letters, str):

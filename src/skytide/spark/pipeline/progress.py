@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skytide.spark.rounds.traffic import Traffic
 
 INPUT = "skytide_input"
 """The observed metrics of the rows that the query sees: `rows`, and `latest`, the latest time where it is one."""
@@ -17,8 +21,12 @@ class Tally:
 
     counted: bool = True
     """Whether Spark counts rows at all: behind Spark Connect it does not see what foreachBatch reads."""
+    traffic: Callable[[int], Traffic | None] | None = None
+    """What a micro-batch of rounds sent to the driver, where it is known."""
     batches: int = 0
     rows: int = 0
+    reached: Traffic | None = None
+    """What all of them sent."""
     counts: dict[str, int] = field(default_factory=dict)
     _last: int = -1
 
@@ -34,6 +42,10 @@ class Tally:
         rows = int(report.get("numInputRows") or 0)
         self.rows += rows
         observed = _observed(report)
+        passed = None if self.traffic is None else self.traffic(number)
+        if passed is not None:
+            observed |= {name: getattr(passed, name) for name in ("changes", "late", "bad")}
+            self.reached = passed if self.reached is None else self.reached + passed
         for name in ("changes", "late", "bad", "sent", "input"):
             if name in observed:
                 self.counts[name] = self.counts.get(name, 0) + observed[name]
@@ -42,6 +54,8 @@ class Tally:
         if "input" in observed:
             parts.append(f"{observed['input'] - observed.get('sent', 0)} pruned")
         parts += [f"{observed[name]} {name}" for name in COUNTED if name in observed and _telling(name, observed[name])]
+        if passed is not None:
+            parts.append(passed.described())
         lag = _lag(report, seconds)
         if lag is not None:
             parts.append(f"{_duration(lag)} behind")
@@ -53,6 +67,7 @@ class Tally:
         rows = f", {_plural(self.rows, 'row')}" if self.counted else ""
         parts = [f"{_plural(self.batches, 'batch', 'batches')}{rows} in {seconds:.1f} s{speed}"]
         parts += [f"{self.counts[name]} {name}" for name in ("changes", "late", "bad") if name in self.counts]
+        parts += [] if self.reached is None else [self.reached.described()]
         return ", ".join(parts) + ("; " + ", ".join(places) if places else "")
 
 

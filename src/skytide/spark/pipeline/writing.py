@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from skytide.spark.pipeline.document import is_local
 from skytide.spark.pipeline.faults import blamed_on
 from skytide.spark.pipeline.plan import OUR_SINKS, Pipeline, Target
+from skytide.spark.shipping import needs_shipping
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from skytide.spark.rounds.operator import Rounds
 
 ONLY_OURS = ("kafka", "feed", "current")
 """Sinks that Spark itself does not have, or not everywhere."""
@@ -23,8 +26,9 @@ SPARK_NAMES = {"jsonl": "json"}
 """Formats that Spark calls otherwise."""
 
 
-def start_stream(answer: DataFrame, pipeline: Pipeline) -> StreamingQuery:
+def start_stream(answer: DataFrame | Rounds, pipeline: Pipeline) -> StreamingQuery:
     """Begin to write a stream of changes; the query runs on by itself."""
+    from skytide.spark.rounds.operator import Rounds
     from skytide.spark.streaming.write import trigger_options, write
 
     run, sink = pipeline.run, pipeline.sink
@@ -42,6 +46,8 @@ def start_stream(answer: DataFrame, pipeline: Pipeline) -> StreamingQuery:
                 trigger=run.trigger,
                 name=run.name,
             )
+    if isinstance(answer, Rounds):
+        raise AssertionError("rounds to a format of Spark's were refused")
     with blamed_on(pipeline.document, "sink", "format"):
         writer = answer.writeStream.format(sink.format).options(**sink.options).outputMode("append")
         writer = writer.queryName(run.name).option("checkpointLocation", run.checkpoint)
@@ -55,18 +61,20 @@ def write_rows(answer: DataFrame, pipeline: Pipeline) -> None:
         _spark_write(answer, pipeline.sink)
 
 
-def write_changes(answer: DataFrame, pipeline: Pipeline) -> dict[str, int]:
-    """Write the changes of a batch job, in their order, and what belongs to them; how many there were of each kind."""
-    import pyarrow.compute as pc
+def write_changes(answer: DataFrame | Rounds, pipeline: Pipeline) -> list[str]:
+    """Write the changes of a batch job, in their order, and what belongs to them; how much there was of what."""
+    from skytide.spark.rounds.operator import Rounds
+    from skytide.spark.streaming.write import after
 
-    from skytide.spark.streaming.write import after, in_order
-
-    by = [field.name for field in answer.schema if field.metadata.get("skytide") == "by"]
-    rows = in_order(answer.toArrow(), by)
-    changed = pc.equal(rows.column("kind"), "change")
-    changes = rows.filter(changed).drop_columns(["kind"])
-    letters = rows.filter(pc.invert(changed)).drop_columns(["change"])
     targets = _targets(pipeline)
+    by, more = list[str](), list[str]()
+    if isinstance(answer, Rounds):
+        outcome = answer.run(folder=_rounds_folder(pipeline))
+        changes, letters, more = outcome.changes, outcome.letters, [outcome.traffic.described()]
+        assert letters is not None, "they are wanted"
+    else:
+        by = [field.name for field in answer.schema if field.metadata.get("skytide") == "by"]
+        changes, letters = _parted(answer, by)
     tables = {"path": changes, "dead_letters": letters}
     if "current" in targets:
         tables["current"] = after(None, changes, by)
@@ -77,7 +85,29 @@ def write_changes(answer: DataFrame, pipeline: Pipeline) -> dict[str, int]:
             else:
                 _spark_write(_frame(answer, tables[key]), target)
     kinds = letters.column("kind").to_pylist()
-    return {"changes": changes.num_rows, "late": kinds.count("late"), "bad": kinds.count("bad")}
+    counts = {"changes": changes.num_rows, "late": kinds.count("late"), "bad": kinds.count("bad")}
+    return [f"{count} {name}" for name, count in counts.items()] + more
+
+
+def _parted(answer: DataFrame, by: list[str]) -> tuple[pa.Table, pa.Table]:
+    """Changes, and the rows that were not taken, in order."""
+    import pyarrow.compute as pc
+
+    from skytide.spark.streaming.write import in_order
+
+    rows = in_order(answer.toArrow(), by)
+    changed = pc.equal(rows.column("kind"), "change")
+    return rows.filter(changed).drop_columns(["kind"]), rows.filter(pc.invert(changed)).drop_columns(["change"])
+
+
+def _rounds_folder(pipeline: Pipeline) -> str | None:
+    """Where the state of rounds over a table lies meanwhile; on one machine anywhere."""
+    run = pipeline.run
+    if run.checkpoint is None and (run.remote is not None or needs_shipping(run.master)):
+        raise pipeline.document.problem(
+            ("run", "checkpoint"), "the key is missing", remedy="name a folder that all machines see"
+        )
+    return run.checkpoint
 
 
 def _targets(pipeline: Pipeline) -> dict[str, Target]:
@@ -86,10 +116,14 @@ def _targets(pipeline: Pipeline) -> dict[str, Target]:
     return {key: target for key, target in found.items() if target is not None}
 
 
-def _frame(answer: DataFrame, table: pa.Table) -> DataFrame:
+def _frame(answer: DataFrame | Rounds, table: pa.Table) -> DataFrame:
     """A table with the types of the answer's columns, in one piece so that its order stays."""
     from pyspark.sql.types import StructType
 
+    from skytide.spark.rounds.operator import Rounds
+
+    if isinstance(answer, Rounds):
+        return answer.rows.sparkSession.createDataFrame(table).coalesce(1)
     schema = StructType([answer.schema[name] for name in table.column_names])
     return answer.sparkSession.createDataFrame(table, schema).coalesce(1)
 

@@ -37,7 +37,7 @@ class Outcome:
     changes: pa.Table
     """`time`, `change` (`+` or `-`), `id`, in the order of the change stream."""
     letters: pa.Table | None
-    """Late and bad rows, if they were wanted and there are any: `kind`, `time`, `id`, the row's other columns."""
+    """Late and bad rows, if they were wanted: `kind`, `time`, `id`, the row's other columns."""
     traffic: Traffic
     messages: dict[str, int]
     """Messages from the first timestamp on, by way and kind, such as `up.failure`."""
@@ -106,7 +106,7 @@ def run_batch(
         messages=messages,
         coordinator=coordinator.to_bytes(),
     )
-    rejected = None if found.letters is None else letters_table(found.letters, query)
+    rejected = letters_table(found.letters, query, ground) if letters else None
     return Outcome(changes, rejected, traffic, messages), record
 
 
@@ -159,8 +159,12 @@ def changes_table(changes: Changes, run: Run, query: Query, ground: Ground) -> p
     )
 
 
-def letters_table(letters: pa.Table, query: Query) -> pa.Table:
-    """Rows that were not taken, under the user's names, in order."""
+def letters_table(letters: pa.Table | None, query: Query, ground: Ground) -> pa.Table:
+    """Rows that were not taken, if any, under the user's names, in order."""
+    if letters is None:
+        own = [(name, ground.kind(name)) for name in query.columns]
+        time = query.time_type(ground.kind(query.time))
+        letters = pa.schema([("kind", pa.string()), ("time", time), ("change", pa.string()), *own]).empty_table()
     labels: dict[str, Any] = dict(query.labels)
     columns = {"kind": letters.column("kind"), "time": letters.column("time"), "change": letters.column("change")}
     columns["id"] = letters.column(query.id)

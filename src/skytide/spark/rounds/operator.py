@@ -6,12 +6,13 @@ is not a DataFrame.
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import tempfile
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skytide.errors import OptionError
+from skytide.errors import OptionError, SkytideError
 from skytide.model import MissingPolicy, Preference, Window
 from skytide.monitors.frequent.pairs import Pair, Theta
 from skytide.spark.faults import need_pyspark
@@ -20,6 +21,7 @@ from skytide.spark.rounds.protocol import Rules
 from skytide.spark.rounds.record import FOLDER, Record, Records, checked
 from skytide.spark.rounds.traffic import Traffic
 from skytide.spark.shipping import needs_shipping
+from skytide.spark.sinks.storage import open_folder
 from skytide.spark.streaming.asked import check_ordered, common, inner_names
 from skytide.spark.streaming.watermark import address
 from skytide.spark.streaming.write import Current, check_fresh, deliver, start
@@ -117,21 +119,17 @@ class Rounds:
         """
         if self.rows.isStreaming:
             raise OptionError("a stream has no end", remedy="write it with skytide.spark.write")
-        place = folder if folder is not None else _own_folder(self.rows)
-        try:
-            before = Record(_fingerprint(self.rules))
-            return run_batch(
-                SparkGround(self.rows, self.rules.query),
-                self.rules,
-                address(place),
-                before,
-                0,
-                whole=True,
-                letters=letters,
-            )[0]
-        finally:
+        ground, new = SparkGround(self.rows, self.rules.query), Record(_fingerprint(self.rules))
+        with contextlib.ExitStack() as stack:
             if folder is None:
-                shutil.rmtree(place, ignore_errors=True)
+                _check_near(self.rows)
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="skytide-"))
+            place = f"{address(folder)}/{FOLDER}-{uuid.uuid4().hex}"
+            try:
+                return run_batch(ground, self.rules, place, new, 0, whole=True, letters=letters)[0]
+            finally:
+                with contextlib.suppress(SkytideError):
+                    open_folder(place).remove()
 
     def write(
         self,
@@ -155,15 +153,8 @@ class Rounds:
             before = checked(records.last(), number, _fingerprint(rules))
             if before.batch == number:
                 return  # done, results and all; only Spark has not heard of it
-            found, after = run_batch(
-                SparkGround(rows, rules.query),
-                rules,
-                folder,
-                before,
-                number,
-                whole=False,
-                letters=dead_letters is not None,
-            )
+            ground, wanted = SparkGround(rows, rules.query), dead_letters is not None
+            found, after = run_batch(ground, rules, folder, before, number, whole=False, letters=wanted)
             deliver(number, found.changes, found.letters, sink, dead_letters, current, ())
             records.commit(after)
 
@@ -174,13 +165,12 @@ def _fingerprint(rules: Rules) -> dict[str, Any]:
     return {**rules.query.fingerprint, "buckets": rules.buckets}
 
 
-def _own_folder(rows: DataFrame) -> str:
+def _check_near(rows: DataFrame) -> None:
     master = rows.sparkSession.conf.get("spark.master", None)
     if master is None or needs_shipping(master):
         raise OptionError(
             "on several machines the clients' state needs a place that all of them see", remedy="give a folder"
         )
-    return tempfile.mkdtemp(prefix="skytide-rounds-")
 
 
 def traffic(checkpoint: str) -> Traffic:
@@ -190,5 +180,10 @@ def traffic(checkpoint: str) -> Traffic:
     print(skytide.spark.traffic("checkpoint").described())      # 5310 of 2000000 rows (0.4 MB of 88.0 MB) to the driver
     ```
     """
-    record = Records(f"{address(checkpoint)}/{FOLDER}").last()
+    record = last_record(checkpoint)
     return Traffic() if record is None else record.total
+
+
+def last_record(checkpoint: str) -> Record | None:
+    """The state of a stream after its last micro-batch, if there is any."""
+    return Records(f"{address(checkpoint)}/{FOLDER}").last()

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,10 @@ class Folder(Protocol):
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
+        ...
+
+    def remove(self) -> None:
+        """Remove the folder with all files, if it is there."""
         ...
 
 
@@ -132,6 +137,11 @@ class LocalFolder:
         with _explained(str(self.path / name)):
             (self.path / name).unlink(missing_ok=True)
 
+    def remove(self) -> None:
+        """Remove the folder with all files, if it is there."""
+        with _explained(str(self.path)), contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.path)
+
 
 class RemoteFolder:
     """A folder that pyarrow reaches: files are written under another name and moved.
@@ -182,6 +192,11 @@ class RemoteFolder:
         """Remove a file, if it is there."""
         with _explained(f"{self.path}/{name}"), contextlib.suppress(FileNotFoundError):
             self.system.delete_file(f"{self.path}/{name}")
+
+    def remove(self) -> None:
+        """Remove the folder with all files, if it is there."""
+        with _explained(self.path), contextlib.suppress(FileNotFoundError):
+            self.system.delete_dir(self.path)
 
 
 @contextlib.contextmanager

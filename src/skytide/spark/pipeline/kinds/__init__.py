@@ -20,6 +20,8 @@ from skytide.spark.pipeline.fields import TEXT, TEXTS, Field, Options, Refuse
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from skytide.spark.rounds.operator import Rounds
+
 
 @dataclass(frozen=True)
 class Context:
@@ -37,11 +39,13 @@ class Kind:
     fields: tuple[Field, ...]
     check: Callable[[Options, Refuse], None]
     """Raises what `refuse` makes where keys do not go together; each by itself has been checked."""
-    build: Callable[[DataFrame, Options, Context], DataFrame]
+    build: Callable[[DataFrame, Options, Context], DataFrame | Rounds]
     streams: bool
     """Whether it takes a stream; every kind takes a whole table."""
     changes: bool
     """Whether the answer is a change stream with dead letters, for `skytide.spark.write`; otherwise it is rows."""
+    rounds: bool = False
+    """Whether what it builds is a protocol to be run in rounds, and not a DataFrame."""
 
 
 @cache

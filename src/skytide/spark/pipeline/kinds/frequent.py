@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def _check_theta(given: Any) -> None:
+def check_theta(given: Any) -> None:
+    """An error where it is not a share of snapshots."""
     from skytide.monitors.frequent.pairs import Pair
 
     Pair.of(given, 1)
@@ -30,7 +31,7 @@ KIND = Kind(
     fields=(
         *PREFERENCE,
         *UPDATES,
-        Field("theta", NUMBER, "the share of the snapshots, above 0, up to 1", required=True, check=_check_theta),
+        Field("theta", NUMBER, "the share of the snapshots, above 0, up to 1", required=True, check=check_theta),
         Field("over", WHOLE, "of how many snapshots", required=True, least=1),
     ),
     check=check,
