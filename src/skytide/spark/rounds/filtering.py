@@ -31,10 +31,10 @@ from skytide.protocols.filtering.messages import (
     encode,
     size_of,
 )
+from skytide.protocols.filtering.methods import Method
 from skytide.protocols.filtering.server import joined
 from skytide.spark.rounds.protocol import KEY, Run, Said
 from skytide.spark.rounds.query import MonitorQuery
-from skytide.spark.rounds.stored import dump, fill
 from skytide.spark.streaming.packing import one, unpacked
 from skytide.spark.streaming.query import Read
 from skytide.spark.streaming.snapshots.objects import Identities, ranks
@@ -145,7 +145,7 @@ class ClientBucket:
         self._read(rows, run)
 
     def _read(self, rows: pa.Table | None, run: Run) -> None:
-        """Rows as arrays, and where each timestamp's rows begin."""
+        """Rows as arrays, where each timestamp's rows begin, and in which somebody goes."""
         dimensions = self._rules.query.dimensions
         self._clients, self._points = np.zeros(0, np.int64), np.zeros((0, dimensions))
         self._gone, keys = np.zeros(0, np.bool_), np.zeros(0, np.int64)
@@ -158,8 +158,8 @@ class ClientBucket:
             if self._rules.groups:
                 codes = self._codes(rows, run.shared)
                 self._points = np.column_stack((self._points, codes, -codes))
-        self._starts = np.searchsorted(keys, run.keys)
-        self._ends = np.searchsorted(keys, run.keys, side="right")
+        self._cuts = np.append(np.searchsorted(keys, run.keys), np.searchsorted(keys, run.keys[-1:], side="right"))
+        self._parting = np.unique(np.searchsorted(self._cuts, np.flatnonzero(self._gone), side="right") - 1)
 
     def _codes(self, rows: pa.Table, shared: bytes) -> Floats:
         """The groups' numbers, as the driver gave them."""
@@ -176,15 +176,22 @@ class ClientBucket:
 
     def advance(self, time: int, until: int) -> tuple[int, list[bytes]]:
         """Let timestamps come up to the first in which anybody speaks; it, and what is said."""
-        for one_ in range(time, until + 1):
-            if said := self._observe(one_):
-                return one_, said
+        while time <= until:
+            place = time - self._first
+            # Who goes is not absorbed in silence.
+            goes = np.searchsorted(self._parting, place)
+            end = min(until + 1 - self._first, *self._parting[goes : goes + 1].tolist(), len(self._cuts) - 1)
+            time += self._block.absorb(time, self._cuts[place : end + 1], self._clients, self._points)
+            if time <= until:
+                if said := self._observe(time):
+                    return time, said
+                time += 1
         return until + 1, []
 
     def _observe(self, time: int) -> list[bytes]:
         """Let a timestamp come; what is said, the ids of new clients first."""
         place = time - self._first
-        rows = slice(int(self._starts[place]), int(self._ends[place]))
+        rows = slice(int(self._cuts[place]), int(self._cuts[place + 1]))
         gone, clients = self._gone[rows], self._clients[rows]
         said = self._block.observe(time, clients[~gone], self._points[rows][~gone], clients[gone])
         if not said:
@@ -218,12 +225,12 @@ class ClientBucket:
         """What the clients know, and their ids."""
         count = len(self._names)
         ids = one(pa.table({ID: pa.array([self._names.name(client) for client in range(count)], self._kind)}))
-        parts = {"block": np.frombuffer(dump(self._block), np.uint8), "ids": np.frombuffer(ids, np.uint8)}
+        parts = {"block": np.frombuffer(self._block.to_bytes(), np.uint8), "ids": np.frombuffer(ids, np.uint8)}
         return pack(_CLIENTS, _VERSION, {}, parts)
 
     def _restore(self, state: bytes) -> None:
         _, parts = unpack(state, _CLIENTS, _VERSION)
-        fill(self._block, parts["block"].tobytes())
+        self._block = ClientBlock.from_bytes(parts["block"].tobytes())
         ids = unpacked([parts["ids"].tobytes()])
         assert ids is not None
         self._kind = ids.column(ID).type
@@ -235,7 +242,7 @@ class FilteringCoordinator:
 
     def __init__(self, rules: FilteringRules, state: bytes | None) -> None:
         self._rules = rules
-        self._server, self._answers, _ = rules.query.made()
+        self._method = rules.query.made()
         self._groups = Groups(tuple(rules.groups))
         self._group_kinds: pa.Schema | None = None
         self._ids: dict[int, Any] = {}
@@ -266,7 +273,7 @@ class FilteringCoordinator:
             self._learn(named, decoded)
             blocks += decoded
         self._count("up", blocks)
-        return self._questions(self._server.begin(time, blocks))
+        return self._questions(self._method.server.begin(time, blocks))
 
     def _learn(self, named: bytes, said: Sequence[Message]) -> None:
         if named:
@@ -279,14 +286,14 @@ class FilteringCoordinator:
         """Take the answers of all that were asked; whom to ask next."""
         blocks = [decode(block) for bucket in sorted(said) for block in said[bucket]]
         self._count("up", blocks)
-        return self._questions(self._server.answered(joined(blocks)))
+        return self._questions(self._method.server.answered(joined(blocks)))
 
     def _questions(self, whom: Integers) -> Said:
         return self._sent([Questions(self._time, whom)]) if len(whom) else {}
 
     def settle(self) -> Said:
         """Boxes, schedules, releases."""
-        return self._sent(self._server.settle())
+        return self._sent(self._method.server.settle())
 
     def _sent(self, messages: Sequence[Message]) -> Said:
         """Messages by the buckets of their clients."""
@@ -305,7 +312,7 @@ class FilteringCoordinator:
 
     def changes(self) -> Changes:
         """What the timestamp changed, by number of the timestamp."""
-        found = self._answers.observe(self._server.skyline(), self._time)
+        found = self._method.answers.observe(self._method.server.skyline(), self._time)
         ids = np.empty(len(found), object)
         ids[:] = [self._ids[client] for client in found.ids.tolist()]
         return Changes.of(found.times, found.signs, ids)
@@ -318,7 +325,7 @@ class FilteringCoordinator:
         """Server, answers, ids and groups."""
         numbers = np.array(list(self._ids), np.int64)
         ids = one(pa.table({ID: pa.array(self._ids.values(), self.kind)}))
-        blobs = {"server": dump(self._server), "answers": dump(self._answers), "ids": ids}
+        blobs = {"method": self._method.to_bytes(), "ids": ids}
         if self._group_kinds is not None:
             keys = [self._groups.keys[code] for code in range(self._groups.next)]
             columns = [[key[place] for key in keys] for place in range(len(self._rules.groups))]
@@ -329,8 +336,7 @@ class FilteringCoordinator:
 
     def _restore(self, state: bytes) -> None:
         meta, parts = unpack(state, _SERVER, _VERSION)
-        fill(self._server, parts["server"].tobytes())
-        fill(self._answers, parts["answers"].tobytes())
+        self._method = Method.from_bytes(parts["method"].tobytes())
         ids = unpacked([parts["ids"].tobytes()]).column(ID)  # type: ignore[union-attr]
         self.kind = ids.type
         self._ids = dict(zip(parts["numbers"].tolist(), ids.to_pylist(), strict=True))
