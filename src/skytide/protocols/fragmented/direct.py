@@ -176,7 +176,8 @@ class DirectCoordinator:
         self._member[gone] = False
         if loose or reordered:
             self._hang(loose, anew=reordered)
-        wrong = self._wrong([*touched.tolist(), *loose, *np.flatnonzero(self._member if reordered else False)])
+        fresh_ends = {one for pair in self._pairs.changes()[0] for one in pair[:2]}
+        wrong = self._wrong(fresh_ends.union(touched.tolist(), loose))
         while True:
             if not wrong:
                 bare = self._bare(touched)
@@ -188,7 +189,8 @@ class DirectCoordinator:
             drifting = {one for pair in wrong for one in pair[:2] if self._shift[one].any()}
             if drifting:
                 self._recentre(drifting, moved)
-                wrong = self._wrong(drifting)
+                others = [pair for pair in wrong if not drifting.intersection(pair[:2])]
+                wrong = others + self._wrong(drifting)
                 continue
             ends = {pair.right for pair in wrong if pair.column == ALL}
             unordered = any(pair.column != ALL for pair in wrong)

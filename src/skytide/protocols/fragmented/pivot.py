@@ -303,7 +303,8 @@ class PivotCoordinator:
 
     def _shifting(self, one: int) -> Order | None:
         """Have sites that spoke lately, and so have room, take over what the reserve cannot hold."""
-        if self._mode[one] != QUIET or not self._tuning.shifting or self._shifted[one]:
+        allowed = self._tuning.shifting and self._zones.stretch[one] > 1.0 and not self._shifted[one]
+        if self._mode[one] != QUIET or not allowed:
             return None
         zones, members = self._zones, int(self._known.members[one])
         centre = zones.centre[one]
@@ -318,6 +319,7 @@ class PivotCoordinator:
         self._shifted[one] = True
         sites = self._known.recent(one, count)
         amount = self._known.shift(one, sites, surplus)
+        self._pending.append(one)  # what rounding has left must still be held
         versions = np.full(count, self._versions[one])
         return Shifts(self._time, sites, np.full(count, one), versions, np.tile(amount, (count, 1)))
 
