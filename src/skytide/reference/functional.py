@@ -1,8 +1,9 @@
 """The f-skyline of objects in fragments over sites (papa14), by definition.
 
 A local vector is a mapping of column names to numbers. A function speaks of the averages over the object's sites. The
-mean of a column is its correctly rounded sum divided by the number of sites, so that no order of sites matters. The
-formulas below are exact in their order of operations too: where two objects tie, the last bit decides.
+mean of a column is its correctly rounded sum divided by the number of sites, so that no order of sites matters; where
+sites have weights, the correctly rounded sum of weight times value, divided by that of the weights. The formulas below
+are exact in their order of operations too: where two objects tie, the last bit decides.
 """
 
 from __future__ import annotations
@@ -38,18 +39,27 @@ def rounded_sum(values: Sequence[float]) -> float:
 
 
 class Averages:
-    """An object's averages over its sites."""
+    """An object's averages over its sites, each of which has a weight; without weights each counts 1.
 
-    def __init__(self, vectors: Sequence[Local]) -> None:
+    >>> Averages([{"x": 1.0}, {"x": 5.0}], weights=[3.0, 1.0]).mean("x")
+    2.0
+    """
+
+    def __init__(self, vectors: Sequence[Local], weights: Sequence[float] | None = None) -> None:
         self.vectors = vectors
+        self.weights = [1.0] * len(vectors) if weights is None else weights
 
     def mean(self, name: str) -> float:
         """The mean of a column."""
-        return rounded_sum([vector[name] for vector in self.vectors]) / len(self.vectors)
+        return self._mean([vector[name] for vector in self.vectors])
 
     def mean_square(self, name: str) -> float:
         """The mean of a column's squares, which the sites compute: they ship (x, x²)."""
-        return rounded_sum([vector[name] * vector[name] for vector in self.vectors]) / len(self.vectors)
+        return self._mean([vector[name] * vector[name] for vector in self.vectors])
+
+    def _mean(self, values: Sequence[float]) -> float:
+        products = [weight * value for weight, value in zip(self.weights, values, strict=True)]
+        return rounded_sum(products) / rounded_sum(self.weights)
 
 
 Function = Callable[[Averages], float]
@@ -157,14 +167,17 @@ def functional_skyline(
     *,
     signs: Sequence[int] | None = None,
     nulls: str = "error",
+    weights: Mapping[Any, Sequence[float]] | None = None,
 ) -> set[Any]:
     """The ids of the objects, each given by its local vectors, that no object f-dominates. O(objects² · functions).
+
+    `weights` has what each object's sites count, in the order of its vectors; without them every site counts the same.
 
     A function value that is not a number is missing and follows the policy; with `drop` the object does not compete.
     """
     names, values = [], []
     for one, vectors in objects.items():
-        averages = Averages(vectors)
+        averages = Averages(vectors, None if weights is None else weights[one])
         found = [function(averages) for function in functions]
         if any(math.isnan(value) for value in found):
             if nulls == "error":
