@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skytide.model import Booleans, Changes, Floats, Integers
 from skytide.monitors.sliding.groups import Groups, canonical
@@ -35,6 +34,7 @@ from skytide.protocols.filtering.methods import Method
 from skytide.protocols.filtering.server import joined
 from skytide.spark.rounds.protocol import KEY, Run, Said
 from skytide.spark.rounds.query import MonitorQuery
+from skytide.spark.rounds.ties import last_of_each
 from skytide.spark.streaming.packing import one, unpacked
 from skytide.spark.streaming.query import Read
 from skytide.spark.streaming.snapshots.objects import Identities, ranks
@@ -89,23 +89,7 @@ class FilteringRules:
 
     def merged(self, rows: pa.Table) -> pa.Table:
         """By key, then id; of several rows of a client at one time the last, in an order that the rows say."""
-        rows = rows.combine_chunks()
-        rows = rows.take(pc.sort_indices(rows, sort_keys=[(KEY, "ascending"), (ID, "ascending")]))
-        if rows.num_rows < 2:
-            return rows
-        same = np.asarray(pc.equal(rows.column(ID).slice(1), rows.column(ID).slice(0, rows.num_rows - 1)))
-        same &= np.diff(rows.column(KEY).to_numpy()) == 0
-        if not same.any():
-            return rows
-        tied = np.zeros(rows.num_rows, np.bool_)
-        tied[1:], tied[:-1] = same, tied[:-1] | same
-        starts = np.flatnonzero(~np.concatenate(([False], same)))
-        order, where = np.zeros(rows.num_rows, np.int64), np.flatnonzero(tied)
-        order[where] = ranks(rows.take(pa.array(where)).drop_columns([KEY, ID]), self.query.order and ORDER)
-        run = np.cumsum(~np.concatenate(([False], same)))
-        by_rank = np.lexsort((order, run))
-        last = np.append(starts[1:], rows.num_rows) - 1
-        return rows.take(pa.array(by_rank[last]))
+        return last_of_each(rows, [ID], self.query.order and ORDER)
 
     def survey(self, rows: pa.Table) -> bytes:
         """The groups of the rows that have one."""
