@@ -1,8 +1,8 @@
-"""Skytide on Spark beside what Spark can do without it: `skytide bench spark --parts batch streaming`.
+"""Skytide on Spark beside what Spark can do without it: `skytide bench spark --parts batch streaming rounds`.
 
 `batch`: the skyline of a table beside one task that does it all, `NOT EXISTS` in SQL and the kernel without Spark;
-`streaming`: windows beside an identity `mapInArrow` on the same stream. Each part has options of its own, which
-`--parts batch --help` shows.
+`streaming`: windows beside an identity `mapInArrow` on the same stream; `rounds`: what of a stream of moves reaches the
+driver, beside all of it. Each part has options of its own, which `--parts batch --help` shows.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks.spark import batch, streaming
+from benchmarks.spark import batch, rounds, streaming
 
-PARTS: dict[str, Callable[[list[str]], int]] = {"batch": batch.main, "streaming": streaming.main}
+PARTS: dict[str, Callable[[list[str]], int]] = {
+    "batch": batch.main,
+    "streaming": streaming.main,
+    "rounds": rounds.main,
+}
 
 
 def main(argv: list[str]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from skytide.protocols.filtering.messages import (
 )
 from skytide.protocols.filtering.methods import Method
 from skytide.protocols.filtering.server import joined
-from skytide.spark.rounds.protocol import KEY, Run, Said
+from skytide.spark.rounds.protocol import KEY, Run, Said, picked
 from skytide.spark.rounds.query import MonitorQuery
 from skytide.spark.rounds.ties import last_of_each
 from skytide.spark.streaming.packing import one, unpacked
@@ -286,7 +286,7 @@ class FilteringCoordinator:
         for message in messages:
             buckets = message.clients % self._rules.buckets
             for bucket in np.unique(buckets).tolist():
-                mine = _picked(message, buckets == bucket)
+                mine = picked(message, buckets == bucket)
                 found.setdefault(bucket, []).append(encode(mine, self._rules.query.dimensions))
         return found
 
@@ -337,10 +337,3 @@ def _keys(table: pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """The groups of rows, as they are looked up."""
     columns = [[canonical(value) for value in table.column(name).to_pylist()] for name in names]
     return list(zip(*columns, strict=True))
-
-
-def _picked(message: Message, which: Booleans) -> Message:
-    """The messages of some of a block's clients."""
-    arrays = {field.name: getattr(message, field.name) for field in fields(message)}
-    mine: dict[str, Any] = {name: given[which] for name, given in arrays.items() if isinstance(given, np.ndarray)}
-    return replace(message, **mine)

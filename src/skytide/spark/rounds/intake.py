@@ -158,13 +158,14 @@ class Intake:
 
 def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Batches as tables of a size that is worth it."""
-    held: list[pa.RecordBatch] = []
+    held, count = list[pa.RecordBatch](), 0
     for batch in batches:
         held.append(batch)
-        if sum(one_.num_rows for one_ in held) >= PENDING_ROWS:
+        count += batch.num_rows
+        if count >= PENDING_ROWS:
             yield pa.Table.from_batches(held)
-            held = []
-    if any(one_.num_rows for one_ in held):
+            held, count = [], 0
+    if count:
         yield pa.Table.from_batches(held)
 
 

@@ -8,12 +8,13 @@ something, these answer, and so on until it has nothing more to ask; then it giv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
-from skytide.model import Changes, Integers
+from skytide.model import Booleans, Changes, Integers
 from skytide.spark.streaming.query import Query, Read
 
 KEY = "key"
@@ -135,3 +136,14 @@ class Rules(Protocol):
     def coordinator(self, state: bytes | None, schema: Any = None) -> Coordinator:
         """The coordinator as it was stored, or a new one."""
         ...
+
+
+Block = TypeVar("Block", bound=Any)
+
+
+def picked(block: Block, which: Booleans) -> Block:
+    """Some of the messages of a block: those rows of all its arrays. O(rows)."""
+    arrays = {field.name: getattr(block, field.name) for field in fields(block)}
+    mine = {name: given[which] for name, given in arrays.items() if isinstance(given, np.ndarray)}
+    found: Block = replace(block, **mine)
+    return found
