@@ -97,7 +97,7 @@ class Bench:
             if cell.get("kind") is None:
                 made = series.connections(self._chosen.data, timestamps or None)
             else:
-                sizes = cell["records"], cell["d"], cell["u"], timestamps
+                sizes = cell["records"], cell["d"], None if cell["u"] == "mixed" else cell["u"], timestamps
                 made = series.synthetic(KINDS[cell["kind"]], *sizes, seed)
             self._streams = {key: made}  # one at a time: the truth of a long stream is large
         return self._streams[key]
@@ -169,8 +169,8 @@ def tcp(chosen: argparse.Namespace, bench: Bench) -> Iterator[Line]:
 
 def boundaries(chosen: argparse.Namespace, bench: Bench) -> Iterator[Line]:
     """The method Filter with both kinds of boundaries."""
-    cells = [{"kind": "I", "d": d, "u": u} for d in (2, 3, 4, 5) for u in (0.02, 0.08)]
-    cells += [{"kind": kind, "d": 4, "u": 0.08} for kind in "CA"]
+    cells = [{"kind": "I", "d": d, "u": u} for d in (2, 3, 4, 5) for u in (0.02, 0.08, "mixed")]
+    cells += [{"kind": kind, "d": 4, "u": u} for kind in "CA" for u in (0.08, "mixed")]
     for each in (cells[0], cells[-1]) if chosen.quick else cells:
         cell = {**DEFAULTS, "records": chosen.records, **each}
         for method in ("filter", "middle"):

@@ -19,11 +19,13 @@ import pyarrow.parquet as pq
 from skytide.errors import InputError
 from skytide.kernel.batch import skyline_mask
 from skytide.model import Floats, Integers
+from skytide.streams.generators import generate
 from skytide.streams.walks import jitter
 
 SERVICES = ("http", "ssh", "dns")
 WINDOW, EVERY = 1_000, 100
 MICROSECONDS = 1_000_000
+CALM_AND_WILD = (0.001, 0.16)
 
 
 class Step(NamedTuple):
@@ -49,17 +51,26 @@ class Series(NamedTuple):
         """The timestamps from the first on."""
         if self.steps is not None:
             return iter(self.steps)
-        return synthetic_steps(self.name, self.clients, self.dimensions, self.extent or 0.0, self.timestamps, self.seed)
+        return synthetic_steps(self.name, self.clients, self.dimensions, self.extent, self.timestamps, self.seed)
 
 
-def synthetic_steps(kind: str, clients: int, d: int, extent: float, timestamps: int, seed: int) -> Iterator[Step]:
+def synthetic_steps(
+    kind: str, clients: int, d: int, extent: float | None, timestamps: int, seed: int
+) -> Iterator[Step]:
     """All clients in every timestamp, anywhere in cubes of half extent u around their rows of the generator."""
-    for run in jitter(kind, clients, d, timestamps, seed, extent=extent):
-        yield Step(run.ids, run.values)
+    centres = generate(kind, clients, d, seed)
+    calm, wild = np.log(CALM_AND_WILD)
+    logarithms = np.random.default_rng((seed, clients)).uniform(calm, wild, (clients, 1))
+    for run in jitter(kind, clients, d, timestamps, seed, extent=1.0 if extent is None else extent):
+        points = run.values if extent is not None else centres + (run.values - centres) * np.exp(logarithms)
+        yield Step(run.ids, points)
 
 
-def synthetic(kind: str, clients: int, d: int, extent: float, timestamps: int, seed: int) -> Series:
-    """The paper's synthetic data; `extent` is its u. Points are made again at each replay, not kept."""
+def synthetic(kind: str, clients: int, d: int, extent: float | None, timestamps: int, seed: int) -> Series:
+    """The paper's synthetic data; `extent` is its u. Points are made again at each replay, not kept.
+
+    Without an extent every client has its own, from `CALM_AND_WILD`, by their logarithms.
+    """
     several = synthetic_steps(kind, clients, d, extent, timestamps, seed)
     truth = [np.flatnonzero(skyline_mask(points)) for _, points in several]
     return Series(clients, d, timestamps, kind, extent, seed, None, truth)

@@ -194,7 +194,8 @@ def keep_below(records: Records, dominator: Integers, hanging: Integers) -> None
 def set_apart(records: Records, members: Integers, log: Floats, middle: bool = False) -> None:
     """Shrink fresh boxes until every two members of the skyline are apart. O(fresh members * members * d * log^2).
 
-    `middle` puts every boundary midway between the two points, whatever it costs.
+    `middle` puts every boundary midway between the two points, on the column where they are farthest apart, whatever it
+    costs.
     """
     fresh = records.fresh
     for x in range(members.shape[0]):
@@ -257,6 +258,8 @@ def _end_below(records: Records, one: int, other: int, log: Floats, middle: bool
         if high[one, k] < low[other, k]:
             return  # apart already
         cut, cost = _cut(records, one, other, k, end, begin, log, middle)
+        if middle:
+            cost = end - begin
         if best_k < 0 or cost < best_cost:
             best_k, best_cut, best_cost = k, cut, cost
     if best_k < 0:  # equal points: only boxes of no extent will do
