@@ -30,6 +30,10 @@ class Coordinator(Protocol):
         """The objects in the f-skyline, in order."""
         ...
 
+    def undefined(self) -> Integers:
+        """The objects with sites that do not compete, since a function has no value."""
+        ...
+
 
 class FragmentSimulation:
     """Runs a method over updates; sites and objects are numbers from 0, times are whole and do not fall.
@@ -123,6 +127,10 @@ class FragmentSimulation:
     def skyline(self) -> Integers:
         """The objects in the f-skyline, in order."""
         return self._coordinator.skyline()
+
+    def undefined(self) -> Integers:
+        """Under the policy `drop`: the objects that do not compete, since a function has no value."""
+        return self._coordinator.undefined()
 
     def cost(self) -> dict[str, Any]:
         """What was sent after the initialisation, by kind too, and what was sent in it."""

@@ -71,16 +71,16 @@ class Handles:
             self._sweep_at = max(1024, 2 * len(self.known))
 
 
-def check_each(column: npt.NDArray[Any]) -> None:
-    """Every id must be there, and be of a kind that can be looked up. O(n)."""
+def check_each(column: npt.NDArray[Any], word: str = "id") -> None:
+    """Every id, which errors may call otherwise, must be there, and of a kind that can be looked up. O(n)."""
     for row, one in enumerate(column.tolist()):
         try:
             missing = one is None or one != one
             hash(one)
         except (TypeError, ValueError):
-            raise IdError("an id is not hashable", row=row + 1, remedy="use numbers or text as ids") from None
+            raise IdError(f"the {word} is not hashable", row=row + 1, remedy="use numbers or text") from None
         if missing:
-            raise IdError("the id is missing", row=row + 1, remedy="give every row an id, or none")
+            raise IdError(f"the {word} is missing", row=row + 1, remedy=f"give every row its {word}")
 
 
 def net(times: Integers, signs: Integers, ids: npt.NDArray[Any]) -> Booleans:

@@ -20,7 +20,7 @@ _DENSE = 1 << 16
 
 
 class Names:
-    """Gives every id a number, from 0 on.
+    """Gives every id a number, from 0 on; `word` is what errors call it.
 
     >>> names = Names()
     >>> names.numbers(["b", "a", "b"]).tolist(), names.numbers(["c", "a"]).tolist()
@@ -29,7 +29,8 @@ class Names:
     ['b', 'c']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, word: str = "id") -> None:
+        self._word = word
         self.kind: str | None = None  # "integer" or "other"
         self._numbers: dict[Hashable, int] = {}
         self._table: Integers = np.zeros(0, np.int64)
@@ -42,11 +43,13 @@ class Names:
         """What kind of ids these are, as a column; the kind must stay the same, and none may be missing."""
         column = ids if isinstance(ids, pa.Array | pa.ChunkedArray) else as_array(ids)
         if len(column) != total or getattr(column, "ndim", 1) != 1:
-            raise IdError(f"there are {len(column)} ids for {total} rows", remedy="give one id per row")
+            raise IdError(
+                f"there are {len(column)} {self._word}s for {total} rows", remedy=f"give one {self._word} per row"
+            )
         if isinstance(column, pa.Array | pa.ChunkedArray):
             if column.null_count:
                 row = pc.is_null(column).to_numpy(zero_copy_only=False).argmax() if total else 0
-                raise IdError("the id is missing", row=int(row) + 1, remedy="give every row an id")
+                raise IdError(f"the {self._word} is missing", row=int(row) + 1, remedy="fill it in")
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 column = as_array(column)
         kind = "other"
@@ -54,11 +57,11 @@ class Names:
             if column.dtype.kind in "iu" and column.dtype != np.uint64:
                 kind, column = "integer", column.astype(np.int64, copy=False)
             else:
-                check_each(column)
+                check_each(column, self._word)
         if self.kind is not None and kind != self.kind:
             raise IdError(
-                f"the objects' ids are of the kind {self.kind!r}, these are of the kind {kind!r}",
-                remedy="give ids of one kind throughout",
+                f"the {self._word}s so far are of the kind {self.kind!r}, these are of the kind {kind!r}",
+                remedy=f"give {self._word}s of one kind throughout",
             )
         return kind, column
 

@@ -133,6 +133,7 @@ class DirectCoordinator:
 
     # -- the dialogue --------------------------------------------------------------------------------------------------
 
+    @np.errstate(invalid="ignore", over="ignore")  # what is infinite, or not a number, is in no zone
     def take(self, time: int, reports: Sequence[Report]) -> list[Order]:
         """Take what sites say; what they are to do. Empty when there is no more to say about this time."""
         self._time = time
@@ -151,6 +152,10 @@ class DirectCoordinator:
     def skyline(self) -> Integers:
         """The objects in the f-skyline, in order. O(objects)."""
         return np.flatnonzero(self._member) if self._pivot is None else self._pivot.skyline()
+
+    def undefined(self) -> Integers:
+        """The objects with sites that do not compete, since a function has no value. O(objects)."""
+        return NONE if self._pivot is None else self._pivot.undefined()
 
     def _orders(self, touched: Integers, reports: Sequence[Report]) -> list[Order]:
         self._pairs.mark()

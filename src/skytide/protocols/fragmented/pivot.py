@@ -206,6 +206,7 @@ class PivotCoordinator:
 
     # -- the dialogue --------------------------------------------------------------------------------------------------
 
+    @np.errstate(invalid="ignore", over="ignore")  # what is infinite, or not a number, is in no zone
     def take(self, time: int, reports: Sequence[Report]) -> list[Order]:
         """Take what sites say; what they are to do. Empty when there is no more to say about this time."""
         self._time = time
@@ -235,6 +236,10 @@ class PivotCoordinator:
     def skyline(self) -> Integers:
         """The objects in the f-skyline, in order. O(objects)."""
         return self._filter.skyline()
+
+    def undefined(self) -> Integers:
+        """The objects with sites that do not compete, since a function has no value. O(objects)."""
+        return np.flatnonzero((self._known.members > 0) & (self._mode[: len(self._known.members)] == ABSENT))
 
     def _welcomes(self, reports: Sequence[Report]) -> list[Order]:
         """The zones for sites that are new to objects which have some."""
