@@ -166,8 +166,9 @@ def _fingerprint(rules: Rules) -> dict[str, Any]:
 
 
 def _check_near(rows: DataFrame) -> None:
-    master = rows.sparkSession.conf.get("spark.master", None)
-    if master is None or needs_shipping(master):
+    spark = rows.sparkSession
+    near = not type(spark).__module__.startswith("pyspark.sql.connect")
+    if not near or needs_shipping(spark.conf.get("spark.master") or ""):
         raise OptionError(
             "on several machines the clients' state needs a place that all of them see", remedy="give a folder"
         )
