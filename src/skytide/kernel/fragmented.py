@@ -15,6 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 from skytide.kernel.functions import Programs, bounds
+from skytide.kernel.rtree_lanes import lean
 from skytide.model import Booleans, Floats, Integers
 
 NOWHERE = -1
@@ -25,6 +26,9 @@ ALL = -1
 """In a pair: all columns."""
 FAR = 2.3
 """Objects of a pair may be so many times as far apart as their centres are before a site tells of them."""
+
+
+_inline = njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
 
 
 class Cells(NamedTuple):
@@ -63,7 +67,7 @@ class Pairs(NamedTuple):
     entries: Integers
 
 
-@njit(cache=True)
+@_inline
 def inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
     """Whether a drift vector of an object is in its zone. O(length of the programs).
 
@@ -76,7 +80,7 @@ def inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
     return True
 
 
-@njit(cache=True)
+@_inline
 def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts: Floats, levels: Floats) -> bool:
     """Whether the drift vectors of a pair's objects, at one site or the coordinator, keep its order.
 
@@ -97,7 +101,7 @@ def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts:
     return True
 
 
-@njit(cache=True)
+@_inline
 def _drift(cells: Cells, centre: Floats, one: int, cell: int, stretch: float, drift: Floats) -> None:
     for j in range(drift.shape[0]):
         drift[j] = centre[one, j]
@@ -105,7 +109,7 @@ def _drift(cells: Cells, centre: Floats, one: int, cell: int, stretch: float, dr
             drift[j] += (cells.vector[cell, j] - cells.base[cell, j]) * stretch
 
 
-@njit(cache=True)
+@_inline
 def _kept(
     programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, pair: int, site: int, room: Floats
 ) -> bool:
@@ -116,7 +120,7 @@ def _kept(
     return bool(ordered(programs, zones.centre, pairs, pair, room, zones.low))
 
 
-@njit(cache=True)
+@_inline
 def _quiet(
     programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, site: int, room: Floats
 ) -> bool:
@@ -126,17 +130,22 @@ def _quiet(
     _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room[0])
     if zones.mode[one] == ZONED:
         return bool(inside(programs, zones, one, room[0]))
-    for k in range(zones.low.shape[1]):
-        bottom, top = bounds(programs, k, zones.centre[one], room[0])
-        if not (-np.inf < bottom and top < np.inf):
-            return False
+    covered = False
     for place in range(pairs.starts[one], pairs.starts[one + 1]):
-        if not _kept(programs, zones, cells, pairs, index, pairs.entries[place], site, room):
+        pair = pairs.entries[place]
+        if not _kept(programs, zones, cells, pairs, index, pair, site, room):
             return False
+        covered |= pairs.column[pair] == ALL
+    if not covered:  # no pair has looked at all functions: they must have values
+        _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room[0])
+        for k in range(zones.low.shape[1]):
+            bottom, top = bounds(programs, k, zones.centre[one], room[0])
+            if not (-np.inf < bottom and top < np.inf):
+                return False
     return True
 
 
-@njit(cache=True)
+@lean
 def absorb(
     programs: Programs,
     zones: Zones,
@@ -148,14 +157,14 @@ def absorb(
     vectors: Floats,
     gone: Booleans,
     start: int,
+    room: Floats,
 ) -> int:
     """Take updates from `start` on, up to and with the first of which the coordinator must hear; its row, or the end.
 
     A site that comes to an object or leaves it is not taken, only found. O(rows) evaluations of the functions, of an
-    object in pairs as many as it has pairs.
+    object in pairs as many as it has pairs. `room` is for two vectors.
     """
     d = vectors.shape[1]
-    room = np.empty((2, d))
     for row in range(start, sites.shape[0]):
         one, site = objects[row], sites[row]
         cell = index[one, site]
@@ -176,7 +185,7 @@ def absorb(
     return int(sites.shape[0])
 
 
-@njit(cache=True)
+@_inline
 def _same(cells: Cells, cell: int) -> bool:
     """Whether a cell is at its base."""
     same = True

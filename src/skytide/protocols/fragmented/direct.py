@@ -355,8 +355,8 @@ class DirectCoordinator:
         for report in reports:
             if isinstance(report, Arrivals):
                 for site, one in zip(report.sites.tolist(), report.objects.tolist(), strict=True):
-                    if one not in moved and self._here[one]:
-                        self._welcome(site, one, told, pairs, centres)
+                    if self._here[one]:
+                        self._welcome(site, one, told, pairs, centres, centred=one in moved)
         return self._encoded(centres, pairs, parted)
 
     def _watching(self, one: int) -> Booleans:
@@ -373,11 +373,12 @@ class DirectCoordinator:
         for one in pair[:2]:
             centres.add(sites & ~self._known.present(one), one)
 
-    def _welcome(self, site: int, one: int, told: set[Pair], pairs: _Rows, centres: _Rows) -> None:
-        """Tell a site that is new to an object of it and its pairs."""
+    def _welcome(self, site: int, one: int, told: set[Pair], pairs: _Rows, centres: _Rows, *, centred: bool) -> None:
+        """Tell a site that is new to an object of its pairs, and of its centre unless all sites are told."""
         only = np.zeros(self._known.index.table.shape[1], np.bool_)
         only[site] = True
-        centres.add(only, one)
+        if not centred:
+            centres.add(only, one)
         for place in self._pairs.of([one]).tolist():
             pair = self._pairs.at(place)
             if pair not in told:

@@ -40,6 +40,7 @@ from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Order, Releases, Report, Shifts, Zonings
 from skytide.protocols.fragmented.watched import comparable, more_zones, no_zones, restored_zones, zone_parts
+from skytide.protocols.fragmented.worth import Worth
 
 NONE: Integers = np.zeros(0, np.int64)
 QUIET, TOLD, ABSENT = 0, 1, 2
@@ -135,6 +136,7 @@ class PivotCoordinator:
         self._high: Floats = np.zeros((0, k))
         self._room: Floats = np.zeros((0, k))  # from the values to the nearer ends of the box, when it was made
         self._heard: Integers = np.zeros(0, np.int64)  # updates since all of the object is told
+        self._worth = Worth()
         self._shifted: Booleans = np.zeros(0, np.bool_)  # in this dialogue
         self._pending: list[int] = []
         self._comparable = False
@@ -148,6 +150,7 @@ class PivotCoordinator:
             self._versions, self._room = grown(self._versions, room), grown(self._room, room)
             self._low, self._high = grown(self._low, room), grown(self._high, room)
             self._heard, self._shifted = grown(self._heard, room), grown(self._shifted, room)
+            self._worth.reserve(room)
 
     @classmethod
     def taking_over(
@@ -184,7 +187,7 @@ class PivotCoordinator:
         parts |= zone_parts(self._zones)
         meta: dict[str, Any] = {**self._functions.texts(), "nulls": self._nulls, "tuning": list(astuple(self._tuning))}
         meta |= {"objects": len(self._mode), "comparable": self._comparable}
-        found = Contents(meta, parts).within("known", self._known.contents())
+        found = Contents(meta, parts).within("known", self._known.contents()).within("worth", self._worth.contents())
         return found.within("boxes", self._filter._contents())
 
     @classmethod
@@ -201,6 +204,8 @@ class PivotCoordinator:
         made._shifted = np.zeros(room, np.bool_)
         made._known = Known.restored(contents.inner("known"), d)
         must(len(made._known.members) <= room, "objects")
+        made._worth = Worth.restored(contents.inner("worth"))
+        must(len(made._worth.wait) == room, "worth")
         made._filter = type(made._filter)._restored(contents.inner("boxes"))
         return made
 
@@ -216,6 +221,8 @@ class PivotCoordinator:
             touched = np.union1d(touched, self._pending)
             self._pending = []
         self._reserve(touched)
+        for report in reports:
+            self._worth.hear(report)
         orders = self._welcomes(reports)
         left, broken = [], []
         for one in touched.tolist():
@@ -295,13 +302,21 @@ class PivotCoordinator:
 
     def _restless(self, one: int, means: Floats, values: Floats) -> bool:
         """Whether telling everything is cheaper: a site's walk out of its zone costs a message, and the whole object's,
-        n times as long, n messages more.
+        n times as long, n messages more. And whether zones have not paid so far.
         """
-        return self._tuning.streaming and self._patience(one, means, values) < 1.0 + 1.0 / self._known.members[one]
+        if not self._tuning.streaming:
+            return False
+        members, wait = int(self._known.members[one]), self._worth.wait[one]
+        if self._mode[one] == TOLD and wait > 0:
+            return bool(self._heard[one] < wait) or self._patience(one, means, values) <= CALM
+        if self._patience(one, means, values) < 1.0 + 1.0 / members:
+            return True
+        return bool(self._mode[one] == QUIET) and self._worth.losing(one, members)
 
     def _calm(self, one: int) -> bool:
         """Whether an object of which all is told should have a zone again, which is clearly worth what it costs."""
-        if self._heard[one] % CHECK or self._heard[one] < self._known.members[one] or not self._tuning.zones:
+        least = max(self._known.members[one], self._worth.wait[one])
+        if self._heard[one] % CHECK or self._heard[one] < least or not self._tuning.zones:
             return False
         means = self._known.mean(one)
         return self._patience(one, means, self._values(means)) > CALM
@@ -322,6 +337,7 @@ class PivotCoordinator:
         else:
             return None
         self._shifted[one] = True
+        self._worth.give(np.array([one]), np.array([count]))
         sites = self._known.recent(one, count)
         amount = self._known.shift(one, sites, surplus)
         self._pending.append(one)  # what rounding has left must still be held
@@ -365,7 +381,9 @@ class PivotCoordinator:
             return False
         means = self._known.mean(one)
         values = self._values(means)
-        return bool((self._rooms(one, values) >= 0.5 * self._room[one]).all()) and self._zoned(one, means, values)
+        if not (self._rooms(one, values) >= 0.5 * self._room[one]).all() or self._restless(one, means, values):
+            return False
+        return self._zoned(one, means, values)
 
     def _zoned(self, one: int, means: Floats, values: Floats) -> bool:
         """Make a zone of a box around a centre: about as far in either direction, in each function.
@@ -436,6 +454,8 @@ class PivotCoordinator:
         """Tell sites: the zones of some objects, and that all of others is to be told."""
         orders: list[Order] = []
         if zoned:
+            known = np.array([one for one in zoned if self._mode[one] != ABSENT], np.int64)  # a first zone is free
+            self._worth.give(known, self._known.members[known])
             self._mode[list(zoned)] = QUIET
             self._versions[list(zoned)] += 1
             for one in zoned:

@@ -110,6 +110,16 @@ class Index:
         return sites, self.table[one, sites].astype(np.int64)
 
 
+def _layout(components: int) -> np.dtype[Any]:
+    """All of a cell side by side: an update then waits for memory once."""
+    wide = [(name, np.float64, (components,)) for name in ("vector", "base", "moved")]
+    return np.dtype([*wide, ("updates", np.int64), ("alive", np.bool_)], align=True)
+
+
+def _columns(rows: npt.NDArray[Any]) -> Cells:
+    return Cells._make(rows[name] for name in Cells._fields)
+
+
 def restored_pairs(contents: Contents, room: int) -> tuple[Integers, Integers]:
     """The sites and objects of cells, as they were stored; each pair is there once."""
     sites = contents.integers("site", -1, 0, (1 << 32) - 1)
@@ -136,8 +146,9 @@ class SiteBlock:
         self._functions, self._paired = functions, paired
         self._programs = comparable(functions.programs) if paired else functions.programs
         self._index = Index()
-        empty = np.zeros((0, d))
-        self._cells = Cells(empty, empty, np.zeros(0, np.bool_), np.zeros(0, np.int64), empty)
+        self._rows: npt.NDArray[Any] = np.zeros(0, _layout(d))
+        self._cells = _columns(self._rows)
+        self._room: Floats = np.empty((2, d))
         self._zones = no_zones(d, k)
         self._pairs = PairTable()
         self._versions: Integers = np.zeros(0, np.int64)
@@ -182,6 +193,7 @@ class SiteBlock:
             vectors,
             gone,
             start,
+            self._room,
         )
         if row == len(sites):
             return row, []
@@ -217,7 +229,10 @@ class SiteBlock:
         """Objects come to sites where they are not; each pair is named once. O(pairs)."""
         self._reserve(sites, objects)
         cells = self._index.cells(sites, objects)
-        self._cells = Cells._make(grown(column, self._index.count) for column in self._cells)
+        if self._index.count > len(self._rows):
+            rows: npt.NDArray[Any] = np.zeros(max(self._index.count, 2 * len(self._rows)), self._rows.dtype)
+            rows[: len(self._rows)] = self._rows
+            self._rows, self._cells = rows, _columns(rows)
         kept = self._cells
         self._zones.mode[objects[self._present[objects] == 0]] = FREE  # who has been away hears of zones again
         np.add.at(self._present, objects, 1)
@@ -262,7 +277,7 @@ class SiteBlock:
         count, objects = self._index.count, len(self._versions)
         sites_of, objects_of = self._index.pairs()
         parts = {"site": sites_of, "object": objects_of, "versions": self._versions}
-        parts |= {f"cell.{name}": column[:count] for name, column in self._cells._asdict().items()}
+        parts |= {f"cell.{name}": np.ascontiguousarray(self._rows[name][:count]) for name in Cells._fields}
         parts |= zone_parts(self._zones)
         meta = {**self._functions.texts(), "objects": objects, "paired": self._paired}
         return Contents(meta, parts).within("pairs", self._pairs.contents())
@@ -278,13 +293,11 @@ class SiteBlock:
             made._index.put(sites, objects)
         count = len(sites)
         cell = contents.inner_parts("cell")
-        made._cells = Cells(
-            cell.reals("vector", count, d),
-            cell.reals("base", count, d),
-            cell.flags("alive", count),
-            cell.integers("updates", count, 0, 1 << 62),
-            cell.reals("moved", count, d),
-        )
+        made._rows = np.zeros(count, made._rows.dtype)
+        made._rows["vector"], made._rows["base"] = cell.reals("vector", count, d), cell.reals("base", count, d)
+        made._rows["moved"], made._rows["alive"] = cell.reals("moved", count, d), cell.flags("alive", count)
+        made._rows["updates"] = cell.integers("updates", count, 0, 1 << 62)
+        made._cells = _columns(made._rows)
         made._zones = restored_zones(contents, room, d, k)
         made._versions = contents.integers("versions", room, 0, 1 << 62)
         made._present = np.bincount(objects[made._cells.alive], minlength=room)
@@ -326,8 +339,8 @@ class SiteBlock:
         return said
 
     def _follow(self, order: Zonings | Releases | Shifts | Centrings | Pairings | Partings) -> None:
+        self._reserve(order.sites, order.objects)
         objects, zones = order.objects, self._zones
-        self._reserve(order.sites, objects)
         if isinstance(order, Pairings | Partings):
             self._follow_pairs(order)
         elif isinstance(order, Shifts):
@@ -335,7 +348,9 @@ class SiteBlock:
             cells = self._index.table[objects, order.sites]
             self._cells.base[cells[current]] -= order.amounts[current]
         else:
-            newer = order.versions > self._versions[objects]
+            before = self._versions[objects]
+            # Who has been away has the version already, and forgot what it says.
+            newer = (order.versions > before) | ((order.versions == before) & (zones.mode[objects] == FREE))
             objects = objects[newer]
             self._versions[objects] = order.versions[newer]
             modes = {Kind.ZONE: ZONED, Kind.RELEASE: FREE, Kind.CENTRE: PAIRED}
