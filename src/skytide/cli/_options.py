@@ -31,10 +31,19 @@ nulls_option = click.option(
 
 def preference_options(function: Function) -> Function:
     """--min, --max and --by; `preference_of` makes the preference of them."""
+    return _preferring(function, "COL")
+
+
+def expression_options(function: Function) -> Function:
+    """--min, --max and --by, where expressions are preferred."""
+    return _preferring(function, "EXPR")
+
+
+def _preferring(function: Function, what: str) -> Function:
     for option in (
         click.option("--by", metavar="COL", multiple=True, help="A skyline of its own per value. Repeatable."),
-        click.option("--max", "maximize", metavar="COL", multiple=True, help="More is better. Repeatable."),
-        click.option("--min", "minimize", metavar="COL", multiple=True, help="Less is better. Repeatable."),
+        click.option("--max", "maximize", metavar=what, multiple=True, help="More is better. Repeatable."),
+        click.option("--min", "minimize", metavar=what, multiple=True, help="Less is better. Repeatable."),
     ):
         function = option(function)
     return function

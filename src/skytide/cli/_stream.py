@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _DAY = 86_400 * 10**9
 letters_option = click.option(
     "--dead-letters", metavar="FILE", help="Where rows go that come too late or are left out: file, row, why."
 )
+cost_option = click.option("--cost", metavar="FILE", help="Also write what was sent: a .json file.")
 
 
 def window_options(function: Function) -> Function:
@@ -66,6 +68,25 @@ def check_outputs(output: str | None, dead_letters: str | None, history: str | N
         other = files.setdefault(Path(file).resolve(), option)
         if other != option:
             raise click.UsageError(f"{other} and {option} name the same file")
+
+
+def check_cost(cost: str | None, *others: str | None) -> None:
+    """A usage error where the cost could not be written, or would go to a file of another option."""
+    if cost is None:
+        return
+    path = Path(cost)
+    if path.suffix != ".json":
+        raise click.UsageError(f"--cost {cost}: the ledger is written as JSON; name a .json file")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise click.UsageError(f"--cost {cost}: there is no such folder, or it is one")
+    if any(other is not None and Path(other).resolve() == path.resolve() for other in others):
+        raise click.UsageError("--cost names the same file as another option")
+
+
+def write_cost(file: str | None, cost: dict[str, Any]) -> None:
+    """Write what was sent where `--cost` says."""
+    if file is not None:
+        Path(file).write_text(json.dumps(cost, indent=2) + "\n")
 
 
 @dataclass(frozen=True)
@@ -304,6 +325,13 @@ class Run:
     def _more(self, changes: Any) -> list[Any]:
         """Further columns of changes, as the schema has them."""
         return []
+
+
+class MovesRun(Run):
+    """A pass over moves in simulation."""
+
+    def _reason(self, late: bool) -> str:
+        return "its timestamp is over; sort DATA" if late else "some values are missing, but not all"
 
 
 def names_of(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
-from skytide.cli._stream import Run, check_outputs, letters_option
+from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, write_cost
 
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
@@ -32,7 +30,7 @@ METHODS = ("naive", "filter", "auto", "sampling", "hybrid")
 @click.option(
     "--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True, help="Of the sampled timestamps."
 )
-@click.option("--cost", metavar="FILE", help="Also write what was sent: a .json file.")
+@cost_option
 @nulls_option
 @letters_option
 @output_option
@@ -73,32 +71,11 @@ def command(
     if (theta is None) != (over is None):
         raise click.UsageError("--theta and --over go together")
     check_outputs(output, dead_letters)
-    _check_cost(cost, output, dead_letters)
+    check_cost(cost, output, dead_letters)
     pairs: list[tuple[Any, int]] = [(1, 1) if theta is None or over is None else (theta, over)]
     options: dict[str, Any] = {"pairs": pairs, "epsilon": epsilon, "delta": delta, "seed": seed}
     monitor = Monitored(preference, method, nulls=nulls, quality=cost is not None, **options)
     texts = [name for name in (id_column, *by) if name not in (*preference.names, time_column)]
     with open_data(data, typed=True, text=texts) as source:
-        _Run("monitor", monitor, source, id_column, time_column).to(output, dead_letters, None)
-    if cost is not None:
-        Path(cost).write_text(json.dumps(monitor.cost(), indent=2) + "\n")
-
-
-def _check_cost(cost: str | None, *others: str | None) -> None:
-    """A usage error where the cost could not be written, or would go to a file of another option."""
-    if cost is None:
-        return
-    path = Path(cost)
-    if path.suffix != ".json":
-        raise click.UsageError(f"--cost {cost}: the ledger is written as JSON; name a .json file")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise click.UsageError(f"--cost {cost}: there is no such folder, or it is one")
-    if any(other is not None and Path(other).resolve() == path.resolve() for other in others):
-        raise click.UsageError("--cost names the same file as another option")
-
-
-class _Run(Run):
-    """A pass over moves of clients."""
-
-    def _reason(self, late: bool) -> str:
-        return "its timestamp is over; sort DATA" if late else "some values are missing, but not all"
+        MovesRun("monitor", monitor, source, id_column, time_column).to(output, dead_letters, None)
+    write_cost(cost, monitor.cost())

@@ -198,14 +198,17 @@ def fragment_answers(
     *,
     signs: Sequence[int] | None = None,
     nulls: str = "error",
+    by: Sequence[Any] | None = None,
 ) -> list[tuple[Any, set[Any]]]:
     """The f-skyline's ids after each distinct time, in order; rows of one time are applied in input order.
 
     A row is the new local vector of one object at one site. A site counts for an object from its first row on, until a
     row with empty values takes it out; an object without sites is gone. A row with some values empty follows the
-    policy; with `worst`, averages over a missing value are missing.
+    policy; with `worst`, averages over a missing value are missing. An object competes in the group that its last row
+    with values names.
     """
     local: dict[Any, dict[Any, Local]] = {}
+    group: dict[Any, Any] = {}
     answers = []
     for time in sorted(set(times)):
         for position in [position for position, own in enumerate(times) if own == time]:
@@ -218,8 +221,12 @@ def fragment_answers(
             elif not any(empty) or nulls == "worst":
                 vector = {name: math.nan if value is None else value for name, value in vectors[position].items()}
                 local.setdefault(one, {})[site] = vector
-        objects = {one: list(at_sites.values()) for one, at_sites in local.items() if at_sites}
-        answers.append((time, functional_skyline(objects, functions, signs=signs, nulls=nulls)))
+                group[one] = None if by is None else by[position]
+        answer: set[Any] = set()
+        for name in dict.fromkeys(group.values()):
+            members = {one: list(at.values()) for one, at in local.items() if at and group[one] == name}
+            answer |= functional_skyline(members, functions, signs=signs, nulls=nulls)
+        answers.append((time, answer))
     return answers
 
 
@@ -232,6 +239,7 @@ def fragment_changes(
     *,
     signs: Sequence[int] | None = None,
     nulls: str = "error",
+    by: Sequence[Any] | None = None,
     until: Any = None,
     lateness: Any = 0,
     close_last: bool = True,
@@ -245,7 +253,7 @@ def fragment_changes(
     2 + a
     3 - a
     """
-    answers = fragment_answers(times, sites, ids, vectors, functions, signs=signs, nulls=nulls)
+    answers = fragment_answers(times, sites, ids, vectors, functions, signs=signs, nulls=nulls, by=by)
     return differences(
         [
             (at, answer)

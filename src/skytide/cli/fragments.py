@@ -1,0 +1,82 @@
+"""`skytide fragments`: objects in fragments over many sites, in simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skytide.cli._options import data_argument, expression_options, nulls_option, output_option
+from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, names_of, write_cost
+
+if TYPE_CHECKING:
+    from skytide.model import MissingPolicy
+    from skytide.streams.files import Chunk
+
+METHODS = ("central", "pivot", "direct", "auto")
+
+
+@click.command("fragments", short_help="The changes of the skyline of objects that lie in fragments on many sites.")
+@data_argument
+@expression_options
+@click.option("--site", "site_column", metavar="COL", required=True, help="The column that names sites.")
+@click.option("--id", "id_column", metavar="COL", required=True, help="The column that names objects.")
+@click.option("--time", "time_column", metavar="COL", required=True, help="Each distinct time is an instant.")
+@click.option(
+    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="What sites watch, and tell."
+)
+@cost_option
+@nulls_option
+@letters_option
+@output_option
+def command(
+    data: str,
+    minimize: tuple[str, ...],
+    maximize: tuple[str, ...],
+    by: tuple[str, ...],
+    site_column: str,
+    id_column: str,
+    time_column: str,
+    method: str,
+    cost: str | None,
+    nulls: MissingPolicy,
+    dead_letters: str | None,
+    output: str | None,
+) -> None:
+    """The changes of the skyline of functions of averages over sites: time, change (+ or -), id.
+
+    Each row is the new local vector of one object at one site; a row whose used columns are all empty takes the site
+    out. Rows are expected in the order of their times. EXPR speaks of the means over the object's sites: a column,
+    norm(a,b), distance(a,b,c,d), var(v), or arithmetic with + - * / ** and sqrt abs exp log min max pow; a column with
+    an odd name stands in backticks. With `central` sites tell everything, with `pivot` and `direct` what may change the
+    skyline, and `auto` is the better of the two; all are exact. --cost writes messages and bytes, up and down, without
+    those of the first instant, which are given apart.
+
+    \b
+      skytide fragments traffic.csv --site router --id target --time second --max packets --max "var(volume)"
+    """
+    from skytide.protocols.fragmented.functions import Functions
+    from skytide.runtime.fragments import Fragmented
+    from skytide.streams.files import open_data
+
+    if not minimize and not maximize:
+        raise click.UsageError("no preference is given; name an expression with --min or --max")
+    check_outputs(output, dead_letters)
+    check_cost(cost, output, dead_letters)
+    texts = [name for name in (id_column, site_column, *by) if name != time_column]
+    with open_data(data, typed=True, text=texts) as source:
+        functions = Functions(minimize, maximize, columns=source.names)
+        monitor = Fragmented(functions, method, by=by, nulls=nulls)
+        _Run(site_column, "fragments", monitor, source, id_column, time_column).to(output, dead_letters, None)
+    write_cost(cost, monitor.cost())
+
+
+class _Run(MovesRun):
+    """A pass over local vectors."""
+
+    def __init__(self, site_column: str, *arguments: Any) -> None:
+        self._site = site_column
+        super().__init__(*arguments, site_column)
+
+    def _beside(self, chunk: Chunk) -> dict[str, Any]:
+        return super()._beside(chunk) | {"sites": names_of(chunk.table.column(self._site))}
