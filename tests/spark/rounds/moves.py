@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from skytide.spark.rounds.batch import Outcome, run_batch
 from skytide.spark.rounds.engine import Hands
 from skytide.spark.rounds.filtering import FilteringRules
 from skytide.spark.rounds.intake import GATHERED, Gathered, Intake, gathered
+from skytide.spark.rounds.protocol import Rules
 from skytide.spark.rounds.query import MonitorQuery
 from skytide.spark.rounds.record import Record
 from skytide.spark.rounds.tasks import Result, Task, Worker, result_rows, results_of, task_rows
@@ -118,6 +119,12 @@ def listed(changes: pa.Table) -> list[Change]:
     return [tuple(row.values()) for row in changes.to_pylist()]
 
 
+class Asked(Protocol):
+    """What is asked of rows."""
+
+    def rules(self) -> Rules: ...
+
+
 class Bench:
     """Does in this process what Spark would do, rows and tasks as Arrow all the way."""
 
@@ -127,8 +134,8 @@ class Bench:
 
     def gather(self, intake: Intake) -> Gathered:
         rules = intake.rules
-        ids = self._table.column("who").to_pylist()
-        buckets = pa.array([sum(map(ord, one or "")) % rules.buckets for one in ids], pa.int32())
+        owners = self._table.column(dict(rules.query.labels)[rules.owner]).to_pylist()
+        buckets = pa.array([sum(map(ord, str(one))) % rules.buckets for one in owners], pa.int32())
         inner = self._table.rename_columns(rules.query.columns).append_column(BUCKET, buckets)
         inner = inner.take(pa.array(self._rng.permutation(inner.num_rows)))  # rows of a DataFrame have no order
         spread = pa.Table.from_batches(intake.sort(iter(inner.to_batches(max_chunksize=50))))
@@ -143,11 +150,11 @@ class Bench:
         return do
 
     def kind(self, column: str) -> pa.DataType:
-        return TYPES[int(column[1:])]
+        return self._table.schema.field(int(column[1:])).type
 
 
 def in_batches(
-    case: Case, table: pa.Table, cuts: Sequence[int], folder: Path, *, whole: bool = False
+    case: Asked, table: pa.Table, cuts: Sequence[int], folder: Path, *, whole: bool = False
 ) -> tuple[list[Change], Record, list[Outcome]]:
     """The changes of a stream whose micro-batches end at these rows."""
     rules = case.rules()

@@ -7,6 +7,7 @@ its drift begins anew at the centre: the coordinator reckons with what it was to
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -89,6 +90,12 @@ class Index:
             self.count += len(pairs)
         found: Integers = self.table[objects, sites].astype(np.int64)
         return found
+
+    def copy(self) -> Index:
+        """The same again. O(table)."""
+        other = copy.copy(self)
+        other.table = self.table.copy()
+        return other
 
     def pairs(self) -> tuple[Integers, Integers]:
         """The site and the object of each cell. O(table)."""
@@ -263,6 +270,16 @@ class SiteBlock:
         cells = self._index.table[found, site]
         here: Integers = found[(cells != NOWHERE) & self._cells.alive[cells]]
         return here
+
+    def copy(self) -> Self:
+        """The same sites again, to look ahead with. O(objects times sites)."""
+        other = copy.copy(self)
+        other._index, other._pairs = self._index.copy(), self._pairs.copy()
+        other._rows = self._rows.copy()
+        other._cells = _columns(other._rows)
+        other._zones = copy.deepcopy(self._zones)
+        other._versions, other._present = self._versions.copy(), self._present.copy()
+        return other
 
     def to_bytes(self) -> bytes:
         """The sites as they are when nobody has anything to say, versioned and without pickle. O(cells)."""

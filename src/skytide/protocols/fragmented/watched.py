@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -94,6 +95,12 @@ class PairTable:
         self._room = 0
         self.shares: Floats = np.zeros(0)
         """The coordinator's shares, as the arrays have the pairs."""
+
+    def copy(self) -> PairTable:
+        """The same again, as it is when nobody asks for changes. O(pairs)."""
+        other = copy.copy(self)
+        other._terms, other._before = dict(self._terms), None  # arrays are made anew, never changed
+        return other
 
     def reserve(self, room: int) -> None:
         """See to it that there are so many objects at least, if without pairs. O(pairs) where there were fewer."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentQuery(UpdateQuery):
-    """Local values of objects at sites, and functions of their averages; `preference` has the columns that these use."""
+    """Local values of objects at sites, and functions of their averages; `preference` has the columns these use."""
 
     site: str
     minimize: tuple[str, ...]
@@ -120,9 +120,8 @@ def functions_of(preference: Preference, columns: list[str] | None = None) -> Fu
     """The functions that a preference names; an error for one that cannot be read, or that no message has room for."""
     if preference.by:
         raise OptionError("objects in fragments have no groups", value=preference.by[0], remedy="leave `by` out")
-    functions = Functions(
-        *([str(name) for name in role] for role in (preference.minimize, preference.maximize)), columns
-    )
+    minimize, maximize = ([str(name) for name in role] for role in (preference.minimize, preference.maximize))
+    functions = Functions(minimize, maximize, columns)
     if max(functions.d, functions.k) > MOST:
         raise OptionError(f"the functions use more than {MOST} columns and squares", remedy="leave some of them out")
     return functions

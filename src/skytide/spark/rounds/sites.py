@@ -1,8 +1,8 @@
-"""The protocol for objects in fragments (papa14) in rounds: blocks of sites on the executors, coordinator on the driver.
+"""The protocol for objects in fragments (papa14) in rounds: blocks of sites on executors, coordinator on the driver.
 
 Site and coordinator are those of `skytide.protocols.fragmented`, and so are the bytes between them. A site's number is
-its number in its bucket times the number of buckets, plus the bucket's: buckets give out numbers without a word. Objects
-are at sites of many buckets, so the coordinator numbers them: a bucket that meets an object for the first time tells
+its number in its bucket times the number of buckets, plus the bucket's: buckets give out numbers without a word. An
+object is at sites of many buckets, so the coordinator numbers them: a bucket that meets one for the first time tells
 its id beside its vectors, and is told its number in the same timestamp. All orders of a round to a bucket are one
 message, since sites look at what they have to say when they know all of them.
 """
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from skytide.errors import InputError
-from skytide.model import Changes, Floats, Integers
+from skytide.model import Changes, Floats, Integers, MissingPolicy
 from skytide.monitors.storage import pack, unpack
 from skytide.protocols.fragmented.messages import (
     Arrivals,
@@ -167,7 +167,7 @@ class SiteBucket:
     def advance(self, time: int, until: int) -> tuple[int, list[bytes]]:
         """Let timestamps come up to the first in which any site speaks; it, and what is said."""
         times = self._rows.times
-        row, end = (int(np.searchsorted(times, one_, side)) for one_, side in ((time, "left"), (until, "right")))
+        row, end = int(np.searchsorted(times, time)), int(np.searchsorted(times, until, side="right"))
         while row < end:
             odd = self._unknown[np.searchsorted(self._unknown, row) :][:1]
             now = int(times[odd[0]]) if len(odd) and odd[0] < end else until + 1
@@ -240,7 +240,7 @@ class SiteBucket:
     def copy(self) -> SiteBucket:
         """The same again; rows and names are shared, which are replaced and never changed."""
         other = copy.copy(self)
-        other._block = copy.deepcopy(self._block)
+        other._block = self._block.copy()
         return other
 
     # -- storage -------------------------------------------------------------------------------------------------------
@@ -279,7 +279,9 @@ class FragmentCoordinator:
 
     def __init__(self, rules: FragmentRules, state: bytes | None) -> None:
         self._rules, query = rules, rules.query
-        self._method = coordinator_of(query.method, query.functions, nulls=query.nulls)
+        # Only at the end of a timestamp it is an error that a function has no value: until then, leave the object out.
+        nulls: MissingPolicy = "drop" if query.nulls == "error" else query.nulls
+        self._method = coordinator_of(query.method, query.functions, nulls=nulls)
         self._ids: list[Any] = []
         self._numbers: dict[Any, int] = {}
         self._kind = pa.null()
@@ -325,12 +327,7 @@ class FragmentCoordinator:
     def _orders(self, reports: Sequence[Message]) -> Said:
         reports = merged(reports)
         self._count("up", reports)
-        try:
-            orders = merged(self._method.take(self._time, reports))
-        except InputError as problem:
-            if isinstance(problem.value, int):
-                problem.value = self._ids[problem.value]
-            raise
+        orders = merged(self._method.take(self._time, reports))
         self._count("down", orders)
         found: dict[int, list[bytes]] = {}
         for order in orders:
@@ -353,10 +350,20 @@ class FragmentCoordinator:
         before = self._skyline
         if self._heard:
             self._skyline = self._method.skyline()
+            self._check()
         left, came = (np.setdiff1d(*pair) for pair in ((before, self._skyline), (self._skyline, before)))
         ids = np.empty(len(left) + len(came), object)
         ids[:] = [self._ids[each] for each in (*left.tolist(), *came.tolist())]
         return Changes.of(np.full(len(ids), self._time), np.repeat([-1, 1], [len(left), len(came)]), ids)
+
+    def _check(self) -> None:
+        undefined = self._method.undefined() if self._rules.query.nulls == "error" else _NONE
+        if len(undefined):
+            raise InputError(
+                "is an object of which a function has no value",
+                value=self._ids[undefined[0]],
+                remedy="choose the policy drop or worst for missing values, or another expression",
+            )
 
     def counts(self) -> dict[str, int]:
         """Rows told, of an object at a site each, by way and kind, such as `up.violation`."""
