@@ -242,11 +242,16 @@ def encode(message: Message, components: int, functions: int) -> Iterator[bytes]
     """The messages of a block as bytes, in the order of sites, as `sizes` says. O(rows)."""
     if not (1 <= components <= MOST and 1 <= functions <= MOST):
         raise InputError("components or functions are too many for a message", remedy=f"use 1 to {MOST}")
+    if not 0 <= message.time < 1 << 63:
+        raise InputError("is not a time of a message", value=message.time, remedy="count from 0")
     order = np.argsort(message.sites, kind="stable")
     rows = np.zeros(len(order), _layout(message.kind, components, functions))
     with np.errstate(over="ignore"):  # sizes are statistics: infinite if they do not fit
         for name in rows.dtype.names or ():
             rows[name] = getattr(message, name)[order]
+    numbers = [getattr(message, name) for name in ("sites", "objects", "others", "versions") if hasattr(message, name)]
+    if any(column.min(initial=0) < 0 or column.max(initial=0) >= 1 << 32 for column in numbers):
+        raise InputError("a number of a site, object or version does not fit into a message", remedy="count from 0")
     sites, starts = np.unique(message.sites[order], return_index=True)
     for site, records in zip(sites.tolist(), np.split(rows, starts[1:]), strict=True):
         head = np.array([(VERSION, message.kind, components, functions, site, message.time, len(records))], HEAD)
