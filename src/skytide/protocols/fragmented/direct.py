@@ -401,28 +401,32 @@ class DirectCoordinator:
 
 
 class _Rows:
-    """Rows of a message: a key for each of some sites."""
+    """Rows of a message: a key for each of some sites, none twice."""
 
     def __init__(self) -> None:
-        self.keys: list[tuple[int, ...]] = []
-        self._sites: list[Integers] = []
+        self._sites: dict[tuple[int, ...], Booleans] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.keys)
+        return bool(self._sites)
 
     def add(self, sites: Booleans, *key: int) -> None:
         """Add a key for sites, given by a mask; nothing where there are none."""
-        where = np.flatnonzero(sites)
-        if len(where):
-            self.keys.append(key)
-            self._sites.append(where)
+        if sites.any():
+            before = self._sites.get(key)
+            self._sites[key] = sites if before is None else before | sites
+
+    @property
+    def keys(self) -> list[tuple[int, ...]]:
+        """The keys, in the order in which they came."""
+        return list(self._sites)
 
     @property
     def counts(self) -> list[int]:
         """How many sites each key has."""
-        return [len(where) for where in self._sites]
+        return [int(sites.sum()) for sites in self._sites.values()]
 
     def columns(self) -> tuple[Any, ...]:
         """The sites, and each part of the keys, as columns."""
         keys = np.repeat(np.array(self.keys, np.int64), self.counts, axis=0)
-        return np.concatenate(self._sites), *(np.ascontiguousarray(column) for column in keys.T)
+        sites = np.concatenate([np.flatnonzero(each) for each in self._sites.values()])
+        return sites, *(np.ascontiguousarray(column) for column in keys.T)

@@ -223,7 +223,7 @@ class PivotCoordinator:
         self._reserve(touched)
         for report in reports:
             self._worth.hear(report)
-        orders = self._welcomes(reports)
+        orders: list[Order] = []
         left, broken = [], []
         for one in touched.tolist():
             if self._known.members[one] == 0:
@@ -234,8 +234,8 @@ class PivotCoordinator:
                     broken.append(one)
                 else:
                     orders.append(shift)
-        if left or broken:
-            orders += self._mended(left, broken)
+        mended = self._mended(left, broken) if left or broken else []
+        orders += self._welcomes(reports, mended) + mended
         if not orders:
             self._shifted[:] = False
         return orders
@@ -248,12 +248,13 @@ class PivotCoordinator:
         """The objects with sites that do not compete, since a function has no value. O(objects)."""
         return np.flatnonzero((self._known.members > 0) & (self._mode[: len(self._known.members)] == ABSENT))
 
-    def _welcomes(self, reports: Sequence[Report]) -> list[Order]:
-        """The zones for sites that are new to objects which have some."""
+    def _welcomes(self, reports: Sequence[Report], mended: Sequence[Order]) -> list[Order]:
+        """The zones for sites that are new to objects which have some, unless all their sites hear of new ones."""
         orders: list[Order] = []
+        told = np.concatenate([NONE, *(order.objects for order in mended)])
         for report in reports:
             if isinstance(report, Arrivals):
-                zoned = self._mode[report.objects] == QUIET
+                zoned = (self._mode[report.objects] == QUIET) & ~np.isin(report.objects, told)
                 if zoned.any():
                     orders.append(self._zonings(report.sites[zoned], report.objects[zoned]))
         return orders
