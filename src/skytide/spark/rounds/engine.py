@@ -13,10 +13,12 @@ from skytide.model import Changes
 from skytide.spark.rounds.protocol import Coordinator, Run, Said
 from skytide.spark.rounds.tasks import Result, Task
 
-LONG_LOG = 1 << 20
-"""When the messages to a bucket take so many bytes, its state is stored and they are forgotten."""
+LONG_LOG = 1 << 16
+"""When so many bytes of messages have gone to a bucket, again and again, its state is stored and they are forgotten."""
+SHARE = 8
+"""Unless they are less than this part of its state: what tasks store does not pass through the driver."""
 MANY = 256
-"""Or when they are so many."""
+"""Or when there are so many messages."""
 
 Hands = Callable[[Sequence[Task]], Sequence[Result]]
 """Does tasks, each of another bucket, in one job."""
@@ -32,6 +34,11 @@ class Place:
     start: int = 0
     log: list[tuple[int, bytes]] = field(default_factory=list)
     size: int = 0
+    """Of the log, in bytes."""
+    spent: int = 0
+    """Bytes that went out with tasks since the log began."""
+    weight: int = 0
+    """Of the state, where it is known."""
     speaks: int = -1
     said: Sequence[bytes] = ()
     sure: bool = False
@@ -50,13 +57,13 @@ class Place:
     @property
     def long(self) -> bool:
         """Whether it is time to store its state and forget the log."""
-        return self.size > LONG_LOG or len(self.log) > MANY
+        return self.spent + self.size > max(LONG_LOG, self.weight // SHARE) or len(self.log) > MANY
 
-    def stored(self, name: str, time: int) -> None:
-        """Its state after a timestamp is in this file."""
-        self.state, self.since = name, time
+    def stored(self, name: str, time: int, weight: int) -> None:
+        """Its state after a timestamp is in this file, of so many bytes."""
+        self.state, self.since, self.weight = name, time, weight
         self.start += len(self.log)
-        self.log, self.size = [], 0
+        self.log, self.size, self.spent = [], 0, 0
 
 
 @dataclass
@@ -137,11 +144,13 @@ class Engine:
         if not tasks:
             return ()
         self.passed.jobs += 1
-        self.passed.down += sum(self._places[task.bucket].size for task in tasks)
+        for place in (self._places[task.bucket] for task in tasks):
+            self.passed.down += place.size
+            place.spent += place.size
         results = self._hands(tasks)
         after = {task.bucket: task.after for task in tasks}
         for result in results:
             self.passed.up += sum(map(len, result.said))
             if result.state is not None:
-                self._places[result.bucket].stored(result.state, after[result.bucket])
+                self._places[result.bucket].stored(result.state, after[result.bucket], result.size)
         return results

@@ -35,9 +35,15 @@ TASK = pa.schema(
     ]
 )
 RESULT = pa.schema(
-    [("bucket", pa.int32()), ("time", pa.int64()), ("said", pa.list_(pa.binary())), ("state", pa.string())]
+    [
+        ("bucket", pa.int32()),
+        ("time", pa.int64()),
+        ("said", pa.list_(pa.binary())),
+        ("state", pa.string()),
+        ("size", pa.int64()),
+    ]
 )
-RESULT_DDL = "bucket INT, time BIGINT, said ARRAY<BINARY>, state STRING"
+RESULT_DDL = "bucket INT, time BIGINT, said ARRAY<BINARY>, state STRING, size BIGINT"
 MOST_KEPT = 256
 """So many buckets a worker keeps in memory."""
 
@@ -67,7 +73,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Result:
-    """What a bucket says: in answer, or ahead at a timestamp; and the name of its state, where it was stored.
+    """What a bucket says: in answer, or ahead at a timestamp; and name and size of its state, where it was stored.
 
     Where it keeps quiet up to the end, the timestamp is the one after it.
     """
@@ -75,7 +81,8 @@ class Result:
     bucket: int
     time: int
     said: list[bytes]
-    state: str | None
+    state: str | None = None
+    size: int = 0
 
 
 @dataclass
@@ -115,12 +122,14 @@ class Worker:
                 if place >= task.fresh:
                     said += answers
         live.advance(task.after)
-        name = write_state(self.folder, task.bucket, live.bucket.to_bytes()) if task.store else None
+        state = live.bucket.to_bytes() if task.store else None
+        name = None if state is None else write_state(self.folder, task.bucket, state)
+        size = 0 if state is None else len(state)
         _remember((self.folder, task.bucket), live)
         if task.until <= task.after:
-            return Result(task.bucket, task.after, said, name)
+            return Result(task.bucket, task.after, said, name, size)
         time, said = live.bucket.copy().advance(task.after + 1, task.until)
-        return Result(task.bucket, time, said, name)
+        return Result(task.bucket, time, said, name, size)
 
     def _taken_up(self, task: Task) -> _Live:
         """The bucket from memory, if it is not ahead of what is asked; else as it was stored."""
