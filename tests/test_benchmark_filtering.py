@@ -13,7 +13,7 @@ from benchmarks.peers import filtering
 
 from skytide.reference.batch import skyline
 
-PICTURES = {"dimensions": "messages", "epsilon": "quality", "boundaries": "boundaries"}
+PICTURES = {"dimensions": "messages", "epsilon": "quality"}
 
 
 @pytest.mark.parametrize("part", ["dimensions", "cardinality", "epsilon", "boundaries", "quiet"])

@@ -50,7 +50,6 @@ def draw(measured: dict[str, list[Line]], folder: Path) -> list[Path]:
         ("quality", RIGHT, [(*QUALITY[part], measured[part]) for part in QUALITY if measured.get(part)]),
         ("connections", SENT, _connections(tcp, {"epsilon": "Fig. 16: epsilon", "theta": "Fig. 17: theta"})),
         ("connections-quality", RIGHT, _connections(tcp, {"epsilon": "Fig. 18: epsilon", "delta": "Fig. 19: delta"})),
-        ("boundaries", {"total": "all messages / naive"}, _boundaries(measured.get("boundaries", []))),
     ]
     return [_figure(rows, columns, folder / f"filtering-{name}.png") for name, columns, rows in pictures if rows]
 
@@ -67,18 +66,11 @@ def _connections(lines: list[Line], wanted: dict[str, str]) -> list[Panel]:
     return found
 
 
-def _boundaries(lines: list[Line]) -> list[Panel]:
-    names = {"cost": "filter", "middle": "naive"}
-    told = [{**line, "at": f"{line['kind']}, d={line['d']}\nu={line['u']}"} for line in lines]
-    found = [{**line, "method": names[line["boundaries"]]} for line in told]
-    return [("at", "Boundaries by the cost model (blue) and midway (grey)", found)] if found else []
-
-
 def _figure(rows: list[Panel], columns: dict[str, str], target: Path) -> Path:
     """A row of panels for each figure, a column for each measure."""
     from matplotlib import pyplot as plt
 
-    size = (3.4 * len(columns) if len(columns) > 1 else 9.0, 2.7 * len(rows) + 0.5)
+    size = (3.4 * len(columns), 2.7 * len(rows) + 0.5)
     figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, layout="constrained")
     for row, (name, title, lines) in zip(axes, rows, strict=True):
         for axis, (measure, label) in zip(row, columns.items(), strict=True):
@@ -86,8 +78,7 @@ def _figure(rows: list[Panel], columns: dict[str, str], target: Path) -> Path:
             axis.set_ylabel(label, fontsize=8)
         row[0].set_title(title, loc="left", fontsize=9, color=INK)
     handles, labels = axes[0][0].get_legend_handles_labels()
-    if len(columns) > 1:
-        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), frameon=False, fontsize=8)
     figure.savefig(target, dpi=100)
     plt.close(figure)
     return target
@@ -95,6 +86,8 @@ def _figure(rows: list[Panel], columns: dict[str, str], target: Path) -> Path:
 
 def _panel(axis: Any, name: str, measure: str, lines: list[Line]) -> None:
     """A line for each method."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     places = {value: place for place, value in enumerate(dict.fromkeys(line[name] for line in lines))}
     for method in dict.fromkeys(line["method"] for line in lines):
         own = [line for line in lines if line["method"] == method and line[measure] is not None]
@@ -112,6 +105,9 @@ def _panel(axis: Any, name: str, measure: str, lines: list[Line]) -> None:
         axis.set_ylim(min(0.6, axis.get_ylim()[0]), 1.01)
     else:
         axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
 
 
 def main(argv: list[str]) -> int:
