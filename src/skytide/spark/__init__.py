@@ -9,6 +9,8 @@
   `frequent(...)`: those of who is in most of the last skylines.
 - `monitor(moves, preference, ...)`: those of the skyline of clients of whom the driver hears only what matters, which
   `traffic(checkpoint)` counts.
+- `fragments(updates, preference, ...)`: those of the skyline of objects whose values are averages over sites, of which
+  the driver hears only what matters, too.
 - `write(changes, sink, ...)`: changes, dead letters and the current answer to where they belong.
 - `register(spark)`: SQL, as in `SELECT * FROM skyline(TABLE(cars), 'price min', 'mpg max', 'brand by')`. The formats
   `skytide` and `skytide_kafka` are found by Spark itself, and registered too for where they are not.
@@ -40,6 +42,7 @@ _HOMES = {
     "check_session": "skytide.spark.session",
     "ensure_java": "skytide.spark.java",
     "find_java": "skytide.spark.java",
+    "fragments": "skytide.spark.rounds.fragments",
     "frequent": "skytide.spark.streaming.snapshots.operator",
     "local_session": "skytide.spark.session",
     "make_sink": "skytide.spark.sinks",
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from skytide.spark.faults import plain_error, plain_errors
     from skytide.spark.java import Java, ensure_java, find_java
     from skytide.spark.registration import register
+    from skytide.spark.rounds.fragments import fragments
     from skytide.spark.rounds.operator import monitor, traffic
     from skytide.spark.session import check_session, local_session, remote_session
     from skytide.spark.sinks import (
@@ -93,6 +97,7 @@ __all__ = [
     "check_session",
     "ensure_java",
     "find_java",
+    "fragments",
     "frequent",
     "local_session",
     "make_sink",

@@ -83,7 +83,7 @@ CHECKPOINT = 'checkpoint = "checkpoint"'
             "",
             5,
             "[query] kind",
-            "the key is missing; use one of: frequent, monitor, skyline, snapshots, uncertain, window",
+            "the key is missing; use one of: fragments, frequent, monitor, skyline, snapshots, uncertain, window",
         ),
         ("kind =", "kin =", 6, "[query] kin", "there is no such key; did you mean kind?"),
         ('"skyline"', '"skylime"', 6, "[query] kind", "'skylime' is not allowed; did you mean skyline?"),
@@ -92,7 +92,7 @@ CHECKPOINT = 'checkpoint = "checkpoint"'
             '"other"',
             6,
             "[query] kind",
-            "'other' is not allowed; use one of: frequent, monitor, skyline, snapshots, uncertain, window",
+            "'other' is not allowed; use one of: fragments, frequent, monitor, skyline, snapshots, uncertain, window",
         ),
         ('"skyline"', "7", 6, "[query] kind", "7 is not text; expected: what is asked"),
         ("min =", "mim =", 7, "[query] mim", "there is no such key of the kind skyline; did you mean min?"),
@@ -132,7 +132,7 @@ CHECKPOINT = 'checkpoint = "checkpoint"'
             5,
             "[source] stream",
             "the kind skyline reads a whole table, not a stream; "
-            "set it to false, or as kind use one of: frequent, monitor, snapshots, uncertain, window",
+            "set it to false, or as kind use one of: fragments, frequent, monitor, snapshots, uncertain, window",
         ),
         (
             "[query]",
@@ -415,4 +415,4 @@ def test_each_kind_says_what_it_is_for_and_takes_a_preference() -> None:
     assert {"skyline", "window"} <= set(kinds())
     for name, kind in kinds().items():
         assert kind.name == name and kind.about
-        assert {"min", "max", "by"} <= {field.name for field in kind.fields}
+        assert {"min", "max", "nulls"} <= {field.name for field in kind.fields}

@@ -48,6 +48,8 @@ class Field:
     least: int | None = None
     columns: bool = False
     """Whether the value names columns of the rows that the query sees."""
+    expressions: bool = False
+    """Whether the value is an expression over such columns, or several."""
     check: Callable[[Any], object] | None = None
     """Raises a SkytideError where the value is not allowed."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skytide.errors import OptionError, SkytideError
+from skytide.expressions import parse
 from skytide.model import duration_value
 from skytide.spark.pipeline import fields as forms
 from skytide.spark.pipeline.document import Document, is_local
@@ -197,7 +198,7 @@ class Pipeline:
     def check_columns(self, columns: list[str]) -> None:
         """A complaint at the key that names a column which the rows do not have."""
         for one in self.kind.fields:
-            if not one.columns or one.name not in self.query:
+            if not (one.columns or one.expressions) or one.name not in self.query:
                 continue
             given = self.query[one.name]
             names = (
@@ -206,10 +207,18 @@ class Pipeline:
                 else [(("query", one.name, place), name) for place, name in enumerate(given)]
             )
             for way, name in names:
-                if name not in columns:
+                if one.expressions:
+                    self._check_expression(way, name, columns)
+                elif name not in columns:
                     raise self.document.problem(
                         way, "is not a column of the rows", value=name, remedy=suggestion(name, columns)
                     )
+
+    def _check_expression(self, way: Way, text: str, columns: list[str]) -> None:
+        try:
+            parse(text, columns)
+        except SkytideError as problem:
+            raise self.document.about(way, problem) from None
 
     def way_to(self, column: str | int | None) -> Way:
         """The key of `[query]` that names a column, or the table."""

@@ -119,7 +119,9 @@ def fragments(
 def functions_of(preference: Preference, columns: list[str] | None = None) -> Functions:
     """The functions that a preference names; an error for one that cannot be read, or that no message has room for."""
     if preference.by:
-        raise OptionError("objects in fragments have no groups", value=preference.by[0], remedy="leave `by` out")
+        raise OptionError(
+            "is a column to group by, which rounds over sites do not", value=preference.by[0], remedy="leave `by` out"
+        )
     minimize, maximize = ([str(name) for name in role] for role in (preference.minimize, preference.maximize))
     functions = Functions(minimize, maximize, columns)
     if max(functions.d, functions.k) > MOST:

@@ -39,14 +39,22 @@ MONITOR = (
 )
 
 
+MOST_BUCKETS = 10_000
+
+
+def check_most(options: Options, refuse: Refuse, **most: int) -> None:
+    """A complaint at the first key whose number is larger than what is allowed."""
+    for key, number in most.items():
+        if options.get(key, 0) > number:
+            raise refuse(key, "is too large", value=options[key], remedy=f"give at most {number}")
+
+
 def _check(options: Options, refuse: Refuse) -> None:
     check_updates(options, refuse)
     for one, other in (("theta", "over"), ("over", "theta")):
         if one in options and other not in options:
             raise refuse(one, f"goes together with {other}", remedy=f"give {other}, too, or leave both out")
-    for key, most in (("seed", 2**64 - 1), ("buckets", 10_000)):
-        if options.get(key, 0) > most:
-            raise refuse(key, "is too large", value=options[key], remedy=f"give at most {most}")
+    check_most(options, refuse, seed=2**64 - 1, buckets=MOST_BUCKETS)
 
 
 def _build(df: DataFrame, options: Options, context: Context) -> Rounds:
