@@ -28,7 +28,9 @@ FAR = 2.3
 """Objects of a pair may be so many times as far apart as their centres are before a site tells of them."""
 
 
-_inline = njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
+_inline = njit(
+    cache=True, _nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
 
 
 class Cells(NamedTuple):
@@ -67,12 +69,15 @@ class Pairs(NamedTuple):
     entries: Integers
 
 
-@_inline
+@lean
 def inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
-    """Whether a drift vector of an object is in its zone. O(length of the programs).
+    """Whether a drift vector of an object is in its zone. O(length of the programs)."""
+    return bool(_inside(programs, zones, one, drift))
 
-    A bound that is not finite says that a function may be undefined.
-    """
+
+@_inline
+def _inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
+    """`inside`. A bound that is not finite says that a function may be undefined."""
     for k in range(zones.low.shape[1]):
         bottom, top = bounds(programs, k, zones.centre[one], drift)
         if not (zones.low[one, k] <= bottom and top <= zones.high[one, k] and -np.inf < bottom and top < np.inf):
@@ -129,7 +134,7 @@ def _quiet(
         return False
     _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room[0])
     if zones.mode[one] == ZONED:
-        return bool(inside(programs, zones, one, room[0]))
+        return bool(_inside(programs, zones, one, room[0]))
     covered = False
     for place in range(pairs.starts[one], pairs.starts[one + 1]):
         pair = pairs.entries[place]
@@ -223,14 +228,16 @@ def spoken(
         place += 1
         cell = index[mine, site]
         if cell != NOWHERE:
-            cells.base[cell] = cells.vector[cell]
+            for j in range(room.shape[1]):
+                cells.base[cell, j] = cells.vector[cell, j]
         for entry in range(pairs.starts[mine], pairs.starts[mine + 1]):
             pair = pairs.entries[entry]
             other = pairs.right[pair] if pairs.left[pair] == mine else pairs.left[pair]
             cell = index[other, site]
-            if cell == NOWHERE or not cells.alive[cell] or _same(cells, cell) or np.any(told[:found] == other):
-                continue
-            if not _kept(programs, zones, cells, pairs, index, pair, site, room):
+            known = cell == NOWHERE or not cells.alive[cell] or _same(cells, cell)
+            for earlier in range(found):
+                known |= told[earlier] == other
+            if not known and not _kept(programs, zones, cells, pairs, index, pair, site, room):
                 told[found] = other
                 found += 1
     return found
@@ -286,4 +293,4 @@ def reserved(programs: Programs, zones: Zones, one: int, shift: Floats, reserve:
             drift[j] = zones.centre[one, j] + shift[j] / reserve
         else:
             return False
-    return bool(inside(programs, zones, one, drift))
+    return bool(_inside(programs, zones, one, drift))
