@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skytide.errors import SkytideError
-from skytide.kernel.fragmented import ALL, ZONED, Pairs, Zones, broken, inside, ordered, reserved
-from skytide.kernel.functions import bounds, values
+from skytide.kernel.fragmented import ALL, ZONED, Pairs, Zones, broken, inside, reserved
+from skytide.kernel.functions import Programs, values
 from skytide.model import Floats
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.watched import comparable
@@ -81,7 +81,9 @@ def pairs(column: int, strict: int = 0) -> Pairs:
     return Pairs(one, one + 1, one + column, one + strict, np.ones((1, 2)), np.array([0, 1, 2]), np.array([0, 0]))
 
 
-NO_LEVELS = np.zeros((0, 2))
+def kept(programs: Programs, centre: Floats, pair: Pairs, drifts: Floats) -> bool:
+    """Whether a pair is in order at the centres and at drifts, as the coordinator sees it with all of the weight."""
+    return not broken(programs, centre, pair, np.array([0]), drifts - centre, np.ones(1))[0]
 
 
 @settings(max_examples=150)
@@ -93,31 +95,30 @@ def test_a_pair_in_order_at_every_site_is_in_order_on_average(seed: int, sites: 
         return
     programs, source = comparable(functions.programs), np.random.default_rng(seed)
     centre = source.uniform(0.5, 3.0, (2, functions.d))
+    if not values(programs, centre)[0, 0] < values(programs, centre)[1, 0]:
+        centre = centre[::-1].copy()
     drifts = centre + source.uniform(-1, 1, (80, 2, functions.d)) * scale
-    kept = [each for each in drifts if ordered(programs, centre, pairs(0), 0, each, NO_LEVELS)][:sites]
-    if kept:
-        left, right = values(programs, np.mean(kept, axis=0))[:, 0]
+    held = [each for each in drifts if kept(programs, centre, pairs(0), each)][:sites]
+    if held:
+        left, right = values(programs, np.mean(held, axis=0))[:, 0]
         assert left < right
 
 
 def test_a_pair_on_all_functions_needs_one_strictly_and_a_pair_on_one_that_one() -> None:
-    functions = Functions(["a", "b"])
-    centre = np.array([[0.0, 0.0], [2.0, 2.0]])
+    programs, centre = Functions(["a", "b"]).programs, np.array([[0.0, 0.0], [2.0, 2.0]])
 
-    def kept(pair: Pairs, right: list[float]) -> bool:
-        return bool(ordered(functions.programs, centre, pair, 0, np.array([[0.0, 0.0], right]), NO_LEVELS))
+    def held(pair: Pairs, *right: float) -> bool:
+        return kept(programs, centre, pair, np.array([[0.0, 0.0], right]))
 
-    assert kept(pairs(ALL), [1.0, 1.0]) and not kept(pairs(ALL), [1.0, -1.0])
-    assert kept(pairs(0), [1.0, -1.0]) and not kept(pairs(1), [1.0, -1.0])
-    assert not kept(pairs(0), [0.0, 1.0]) and not kept(pairs(ALL, strict=0), [0.0, 1.0])
+    assert held(pairs(ALL), 1.0, 1.0) and not held(pairs(ALL), 1.0, -1.0)
+    assert held(pairs(0), 1.0, -1.0) and not held(pairs(1), 1.0, -1.0)
+    assert not held(pairs(0), 0.0, 1.0) and not held(pairs(ALL, strict=0), 0.0, 1.0)
 
 
 def test_a_pair_whose_functions_may_be_without_a_value_is_not_in_order() -> None:
-    functions = Functions(["sqrt(a)"])
-    programs, centre = comparable(functions.programs), np.array([[1.0], [9.0]])
-    drifts = np.array([[-1.0], [9.0]])
-    assert bounds(programs, 0, centre[0], drifts[0])[0] == -np.inf
-    assert not ordered(programs, centre, pairs(0), 0, drifts, NO_LEVELS)
+    programs, centre = comparable(Functions(["sqrt(a)"]).programs), np.array([[1.0], [9.0]])
+    assert kept(programs, centre, pairs(0), np.array([[0.5], [9.0]]))
+    assert not kept(programs, centre, pairs(0), np.array([[-1.0], [9.0]]))
 
 
 def test_the_coordinator_sees_a_pair_at_the_centres_and_at_its_own_drifts() -> None:
