@@ -1,8 +1,9 @@
-"""Skytide on Spark beside what Spark can do without it: `skytide bench spark --parts batch streaming rounds`.
+"""Skytide on Spark beside what Spark can do without it: `skytide bench spark --parts batch streaming rounds fragments`.
 
 `batch`: the skyline of a table beside one task that does it all, `NOT EXISTS` in SQL and the kernel without Spark;
 `streaming`: windows beside an identity `mapInArrow` on the same stream; `rounds`: what of a stream of moves reaches the
-driver, beside all of it. Each part has options of its own, which `--parts batch --help` shows.
+driver, beside all of it; `fragments`: the same of objects in fragments over sites. Each part has options of its own,
+which `--parts batch --help` shows.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks.spark import batch, rounds, streaming
+from benchmarks.spark import batch, fragments, rounds, streaming
 
 PARTS: dict[str, Callable[[list[str]], int]] = {
     "batch": batch.main,
     "streaming": streaming.main,
     "rounds": rounds.main,
+    "fragments": fragments.main,
 }
 
 

@@ -13,7 +13,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,16 +29,52 @@ from skytide.spark import ParquetSink, local_session, monitor, traffic, write
 from skytide.streams.walks import jitter, random_walk
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from skytide.model import Changes
+    from skytide.spark.rounds.operator import Rounds
+
+Say = Callable[[str], None]
 STREAMS = ("independent:2:0.08", "independent:3:0.01", "walk:3")
 
 
 @dataclass(frozen=True)
-class Moves:
-    """Moves of clients: `KIND:D:U` as in zhang09c, or `walk:D` as in udom14."""
+class Stream(ABC):
+    """Rows in micro-batches, and what a protocol makes of them."""
 
     text: str
+
+    @property
+    @abstractmethod
+    def schema(self) -> str:
+        """The columns, as Spark reads them."""
+
+    @abstractmethod
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows of one micro-batch after the other."""
+
+    @abstractmethod
+    def watched(self, rows: DataFrame, method: str, buckets: int) -> Rounds:
+        """The protocol on Spark."""
+
+    @abstractmethod
+    def truth(self, table: pa.Table, method: str) -> Changes:
+        """What it gives on one machine."""
+
+    def write(self, folder: Path) -> pa.Table:
+        """A file for each micro-batch; all rows."""
+        tables = list(self.tables())
+        for number, table in enumerate(tables):
+            file = folder / f"{number:04}.parquet"
+            pq.write_table(table, file, compression="none", use_dictionary=False)
+            os.utime(file, (1_700_000_000 + number,) * 2)
+        return pa.concat_tables(tables)
+
+
+@dataclass(frozen=True)
+class Moves(Stream):
+    """Moves of clients: `KIND:D:U` as in zhang09c, or `walk:D` as in udom14."""
+
     clients: int
     timestamps: int
     per_batch: int
@@ -65,32 +102,36 @@ class Moves:
                 yield pa.concat_tables(held)
                 held = []
 
-    def write(self, folder: Path) -> pa.Table:
-        """A file for each micro-batch; all rows."""
-        tables = list(self.tables())
-        for number, table in enumerate(tables):
-            file = folder / f"{number:04}.parquet"
-            pq.write_table(table, file, compression="none", use_dictionary=False)
-            os.utime(file, (1_700_000_000 + number,) * 2)
-        return pa.concat_tables(tables)
+    @property
+    def schema(self) -> str:
+        """The columns, as Spark reads them."""
+        return ", ".join(["t BIGINT", "client BIGINT", *(f"x{k} DOUBLE" for k in range(self.dimensions))])
+
+    def watched(self, rows: DataFrame, method: str, buckets: int) -> Rounds:
+        """The protocol on Spark."""
+        return monitor(rows, self.preference, time="t", id="client", method=method, buckets=buckets)
+
+    def truth(self, table: pa.Table, method: str) -> Changes:
+        """What it gives on one machine."""
+        monitored = Monitored(self.preference, method)
+        return monitored.extend(table, times=table.column("t"), ids=table.column("client"))
 
 
-def measure(spark: SparkSession, moves: Moves, method: str, buckets: int, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(spark: SparkSession, moves: Stream, method: str, buckets: int, say: Say) -> dict[str, Any]:
     """One stream by one method: what reached the driver, and whether the changes are right."""
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         (home / "in").mkdir()
         table = moves.write(home / "in")
-        schema = ", ".join(["t BIGINT", "client BIGINT", *(f"x{k} DOUBLE" for k in range(moves.dimensions))])
-        rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(home / "in"))
-        watched = monitor(rows, moves.preference, time="t", id="client", method=method, buckets=buckets)
+        rows = spark.readStream.schema(moves.schema).option("maxFilesPerTrigger", 1).parquet(str(home / "in"))
+        watched = moves.watched(rows, method, buckets)
         began = time.perf_counter()
         query = write(watched, ParquetSink(str(home / "out")), checkpoint=str(home / "checkpoint"), trigger="once")
         query.awaitTermination()
         seconds = time.perf_counter() - began
         passed = traffic(str(home / "checkpoint"))
         found = pq.read_table(home / "out").to_pylist()
-    truth = Monitored(moves.preference, method).extend(table, times=table.column("t"), ids=table.column("client"))
+    truth = moves.truth(table, method)
     equal = [(row["time"], row["change"], row["id"]) for row in found] == [tuple(change) for change in truth]
     share, size = passed.reached / passed.rows, passed.reached_bytes / passed.row_bytes
     say(
@@ -115,18 +156,19 @@ def main(argv: list[str]) -> int:
     chosen = parser.parse_args(argv)
     if chosen.quick:
         chosen.clients, chosen.timestamps, chosen.per_batch, chosen.streams = 500, 6, 3, ["walk:3"]
+    return measured(
+        [Moves(text, chosen.clients, chosen.timestamps, chosen.per_batch) for text in chosen.streams], chosen
+    )
+
+
+def measured(streams: Sequence[Stream], chosen: argparse.Namespace) -> int:
+    """Measure streams by all chosen methods; 0 when all changes are those expected."""
     found = machine.describe("pyspark", "pyarrow")
     print(machine.sentence(found), flush=True)
     spark = local_session(chosen.master, **{"spark.driver.memory": "1g"})
     lines = [
-        measure(
-            spark,
-            Moves(text, chosen.clients, chosen.timestamps, chosen.per_batch),
-            method,
-            chosen.buckets,
-            lambda line: print(line, flush=True),
-        )
-        for text in chosen.streams
+        measure(spark, stream, method, chosen.buckets, lambda line: print(line, flush=True))
+        for stream in streams
         for method in chosen.methods
     ]
     if chosen.json:
