@@ -24,6 +24,11 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+def reasons(letters: Path) -> list[tuple[str, str]]:
+    """The rows in a file of dead letters, each with the first part of why it is there."""
+    return [(row["row"], row["reason"].split(";")[0]) for row in rows_of(letters.read_text())]
+
+
 def refused(*arguments: str | Path, stdin: bytes | None = None) -> str:
     """The one line that a command prints when it refuses its input."""
     result = run(*arguments, stdin=stdin)

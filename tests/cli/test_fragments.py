@@ -14,7 +14,7 @@ from skytide.cli.fragments import METHODS
 from skytide.expressions import parse
 from skytide.protocols.fragmented import methods
 from skytide.reference.functional import expression, fragment_changes
-from tests.cli.command import refused, rows_of, run
+from tests.cli.command import reasons, refused, run
 from tests.cli.test_monitor import lines
 
 ROWS = ["1,r1,x,1,4", "1,r2,x,3,4", "1,r1,y,3,5", "2,r2,x,9,4", "3,r2,x,,", "4,r2,y,-5,0"]
@@ -114,11 +114,7 @@ def test_results_go_to_a_file_and_rows_that_are_not_taken_are_listed(moves: Path
     result = run("fragments", moves, *PLAIN, *map(str, options))
     assert (result.exit_code, result.stdout) == (0, ""), result.stderr
     assert json.loads(output.read_text().splitlines()[0]) == {"time": 1, "change": "+", "id": "x"}
-    found = rows_of(letters.read_text())
-    assert [(row["row"], row["reason"].split(";")[0]) for row in found] == [
-        ("7", "its timestamp is over"),
-        ("8", "some values are missing, but not all"),
-    ]
+    assert reasons(letters) == [("7", "its timestamp is over"), ("8", "some values are missing, but not all")]
 
 
 @pytest.mark.parametrize(
