@@ -69,6 +69,12 @@ SHOWN = ("messages", "paper", "late messages", "bytes", "paper, bytes", "late by
          "updates/s", "equal")  # fmt: skip
 SHARES = ("messages", "late messages", "bytes", "late bytes", "paper", "paper, bytes")
 SWITCHES = ("-", "reserve", "shifting", "centring", "streaming", "walks", "symmetric")
+MOVIES = ((200, 0.0), (200, 0.5), (2, 0.0), (2, 0.5))
+"""Sites, and the share of the ratings that is there at the beginning. With two sites, a site has about as many ratings
+of a movie as in the paper, whose data are a hundred times as many.
+"""
+SPREAD = 0.5
+"""Sites that all begin alike have no variance: for that function they begin up to so much of the vector away."""
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
@@ -82,6 +88,7 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=0.1, help="sites as a share of the paper's (0.1)")
     parser.add_argument("--objects", type=int, default=2_000, help="objects where they are not varied (2,000)")
     parser.add_argument("--days", type=int, default=60, help="days of weather, 0 for all (60)")
+    parser.add_argument("--ratings", type=int, default=20_000, help="ratings of movies, 0 for all (20,000)")
     parser.add_argument("--repeats", type=int, default=1, help="seeds to average over (1)")
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER", help="weather and ratings")
     parser.add_argument("--seed", type=int, default=1)
@@ -90,9 +97,9 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
     chosen = parser.parse_args(argv)
     if chosen.full:
-        chosen.scale, chosen.days = 1.0, 0
+        chosen.scale, chosen.days, chosen.ratings = 1.0, 0, 0
     if chosen.quick:
-        chosen.scale, chosen.objects, chosen.days, chosen.repeats = 0.004, 40, 1, 1
+        chosen.scale, chosen.objects, chosen.days, chosen.ratings, chosen.repeats = 0.004, 40, 1, 300, 1
     if not chosen.scale * 1000 >= 2 or chosen.objects < 2 or chosen.days < 0 or chosen.repeats < 1:
         parser.error("--scale must be 0.002 or more, --objects 2 or more, --days 0 or more, --repeats 1 or more")
     return chosen
@@ -118,6 +125,7 @@ def stream(cell: Line, chosen: argparse.Namespace, seed: int) -> series.Series:
         cell["functions"],
         change=cell["change"],
         seed=seed,
+        spread=cell.get("spread", 0.0),
     )
 
 
@@ -147,7 +155,7 @@ def cell_of(part: str, value: Any, chosen: argparse.Namespace) -> Line:
     if part == "functions":
         return {"functions": tuple("abcd"[:value])}
     if part == "types":
-        return {"functions": ("a", TYPES[value])}
+        return {"functions": ("a", TYPES[value]), "spread": SPREAD if value == "variance" else 0.0}
     if part == "objects" and chosen.quick:
         return {"objects": value // 50}
     return {VARIED[part][0]: value}
@@ -176,14 +184,15 @@ def real(part: str, chosen: argparse.Namespace) -> Iterator[Line]:
     if not series.found_in(chosen.data, *patterns):
         print(f"the part {part} is left out: {' or '.join(patterns)} is not in {chosen.data}", file=sys.stderr)
         return
-    if part == "weather":
-        one = series.weather(chosen.data, chosen.days or None)
-    else:
-        one = series.movies(chosen.data, chosen.seed, 300 if chosen.quick else None)
-    for method in chosen.methods:
-        if part == "movies" or method != "direct":
-            found = {"method": method} | line(played(one, method), one)
-            yield found | _paper(part, "-", method)
+    for sites, sample in ((0, 0.0),) if part == "weather" else MOVIES:
+        if part == "weather":
+            one = series.weather(chosen.data, chosen.days or None)
+        else:
+            one = series.movies(chosen.data, chosen.seed, sites, chosen.ratings or None, sample)
+        shown = {"sites": one.sites, "sample": sample}
+        for method in chosen.methods:
+            if part == "movies" or method != "direct":
+                yield shown | {"method": method} | line(played(one, method), one) | _paper(part, "-", method)
 
 
 def tuning(chosen: argparse.Namespace, bench: Bench) -> Iterator[Line]:
@@ -253,9 +262,12 @@ def summary(part: str, lines: list[Line]) -> list[str]:
     """What a table comes to, in words."""
     said: list[str] = []
     if part in VARIED or part in ("weather", "movies"):
-        name = VARIED[part][0] if part in VARIED else "-"
-        for value in dict.fromkeys(one.get(name) for one in lines):
-            said += _verdicts(part, value, {one["method"]: one for one in lines if one.get(name) == value})
+        names = (VARIED[part][0],) if part in VARIED else ("sites", "sample")
+        cells = [tuple(one[name] for name in names) for one in lines]
+        for cell in dict.fromkeys(cells):
+            said += _verdicts(
+                part, cell, {one["method"]: one for one, own in zip(lines, cells, strict=True) if own == cell}
+            )
     if part == "tuning":
         said += _worth(lines)
     if part == "quiet":
@@ -266,9 +278,9 @@ def summary(part: str, lines: list[Line]) -> list[str]:
     return said
 
 
-def _verdicts(part: str, value: Any, by: dict[str, Line]) -> Iterator[str]:
+def _verdicts(part: str, cell: tuple[Any, ...], by: dict[str, Line]) -> Iterator[str]:
     """Whether the paper's figures are reached, and `auto` is near the better of the two."""
-    where = part if value is None else f"{part} {value}"
+    where = " ".join([part, *(str(value) for value in cell if value is not None)])
     best = min(by.values(), key=lambda one: one["messages"])
     if best["paper"] is not None:
         said = "reached" if best["messages"] <= best["paper"] else "MISSED"

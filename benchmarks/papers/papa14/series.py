@@ -29,7 +29,6 @@ WEATHER, STATIONS, MOVIES = (
     "ml_latest_small_[0-9]*[0-9].parquet",
 )
 HOUR = np.timedelta64(1, "h")
-MOVIE_SITES = 200
 MOVIE_BLOCK = 1_000
 
 
@@ -59,17 +58,30 @@ class Series(NamedTuple):
 
 
 def synthetic(
-    kind: str, objects: int, sites: int, minimize: tuple[str, ...], *, change: float, seed: int, updates: int = 0
+    kind: str,
+    objects: int,
+    sites: int,
+    minimize: tuple[str, ...],
+    *,
+    change: float,
+    seed: int,
+    updates: int = 0,
+    spread: float = 0.0,
 ) -> Series:
-    """The paper's synthetic data; `change` is its maxRC, columns are named a, b, c and so on."""
+    """The paper's synthetic data; `change` is its maxRC, columns are named a, b, c and so on.
+
+    With `spread`, sites do not begin at the object's vector but up to so much of it away.
+    """
     functions = Functions(minimize)
     d = len(functions.columns)
     # The generator's columns in the order in which the query names them: which is which makes no difference.
     many = updates or PER_CELL * objects * sites
 
     def blocks() -> Iterator[Block]:
+        away = np.random.default_rng((seed, sites)).uniform(1 - spread, 1 + spread, (sites, objects, d))
         for run in fragments(kind, objects, sites, d, many, seed, max_change=change):
-            yield Block(run.sites, run.ids, run.values)
+            values = run.values * away[run.sites, run.ids] if spread else run.values
+            yield Block(run.sites, run.ids, values)
 
     return Series(minimize, (), "error", sites, objects, many, blocks)
 
@@ -133,18 +145,27 @@ def _last_known(sites: Integers, values: Floats) -> Floats:
     return found
 
 
-def movies(folder: Path, seed: int, most: int | None = None) -> Series:
-    """The stand-in for MOVIES: the movies with the best mean rating and the most ratings; `most` ends it early."""
+def movies(folder: Path, seed: int, sites: int, most: int | None = None, sample: float = 0.0) -> Series:
+    """The stand-in for MOVIES: the movies with the best mean rating and the most ratings; `most` ends it early.
+
+    A `sample` of the ratings is there at the beginning, as in the paper, which does not say how large it is.
+    """
     times, users, titles, ratings = _column(folder, MOVIES, "ts", "user_id", "movie_id", "rating")
     order = np.lexsort((titles, users, times))[:most]
     _, users = np.unique(users[order], return_inverse=True)
     _, titles = np.unique(titles[order], return_inverse=True)
-    homes = np.random.default_rng((seed, MOVIE_SITES)).integers(0, MOVIE_SITES, users.max() + 1)
-    return rated(homes[users], titles, np.asarray(ratings[order], np.float64), MOVIE_SITES)
+    rng = np.random.default_rng((seed, sites))
+    homes = rng.integers(0, sites, users.max() + 1)
+    late = rng.random(len(order)) >= sample
+    turn = np.argsort(late, kind="stable")
+    columns = homes[users][turn], titles[turn], np.asarray(ratings[order], np.float64)[turn]
+    return rated(*columns, sites, int((~late).sum()))
 
 
-def rated(sites: Integers, movies: Integers, ratings: Floats, many: int) -> Series:
-    """Ratings at sites in order of time: the sum and the number of a movie's there. All begin at (0, 0)."""
+def rated(sites: Integers, movies: Integers, ratings: Floats, many: int, before: int = 0) -> Series:
+    """Ratings at sites one after the other: the sum and the number of a movie's there. All begin at (0, 0), or with so
+    many ratings as are `before` the stream.
+    """
     titles = int(movies.max()) + 1
     order = np.lexsort((np.arange(len(sites)), movies, sites))
     cells = (sites * titles + movies)[order]
@@ -156,11 +177,12 @@ def rated(sites: Integers, movies: Integers, ratings: Floats, many: int) -> Seri
     values[order, 1] = np.arange(len(cells)) - np.repeat(first, runs) + 1.0
 
     def blocks() -> Iterator[Block]:
-        everywhere = np.arange(many * titles)
-        yield Block(everywhere // titles, everywhere % titles, np.zeros((len(everywhere), 2)))
-        for start in range(0, len(sites), MOVIE_BLOCK):
+        everywhere, begun = np.arange(many * titles), np.zeros((many * titles, 2))
+        begun[(sites * titles + movies)[:before]] = values[:before]  # of several of one cell the last counts
+        yield Block(everywhere // titles, everywhere % titles, begun)
+        for start in range(before, len(sites), MOVIE_BLOCK):
             piece = slice(start, start + MOVIE_BLOCK)
             yield Block(sites[piece], movies[piece], values[piece])
 
     maximize = ("rating_sum / ratings", "ratings")
-    return Series((), maximize, "drop", many, titles, len(sites), blocks)
+    return Series((), maximize, "drop", many, titles, len(sites) - before, blocks)
