@@ -40,7 +40,7 @@ class Worth:
         self.wait: Integers = np.zeros(0, np.int64)
         """So many updates are to be heard before zones are tried again."""
         self._spent: Floats = np.zeros(0)
-        self._quiet: Floats = np.zeros(0)  # updates of which sites have spoken at once
+        self._quiet: Floats = np.zeros(0)  # updates that sites kept to themselves until they spoke
         self._reports: Floats = np.zeros(0)
 
     def reserve(self, room: int) -> None:
