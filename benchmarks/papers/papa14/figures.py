@@ -100,7 +100,6 @@ def _varied(parts: dict[str, list[Line]], target: Path) -> Path:
 
 def _dressed(axis: Any, label: str) -> None:
     axis.set_yscale("log")
-    axis.set_ylim(bottom=LEAST / 2)
     axis.set_ylabel(label, fontsize=8)
     axis.tick_params(labelsize=7)
     axis.grid(color="#e6e9ec", linewidth=0.7)
@@ -120,7 +119,8 @@ def main(argv: list[str]) -> int:
     chosen = parser.parse_args(argv)
     measured: dict[str, list[Line]] = {}
     for report in chosen.reports:
-        measured |= json.loads(report.read_text())["parts"]
+        for part, lines in json.loads(report.read_text())["parts"].items():  # one report may hold one method only
+            measured.setdefault(part, []).extend(lines)
     print(*draw(measured, chosen.folder), sep="\n")
     return 0
 
