@@ -24,7 +24,7 @@ EXACT = 2**53
 # Under the policy `worst` a missing value is worse than every value, infinity included, and float64 has nothing above
 # infinity. So the values above this one, infinity too, move down by one step to make room: this value and its upper
 # neighbour become equal, and no other order changes.
-_SEAM = 1.2345678901234567e300
+SEAM = 1.2345678901234567e300
 
 Table = Any
 """A numpy matrix, an Arrow table or batch, anything with the Arrow C stream interface, a mapping of columns."""
@@ -174,14 +174,14 @@ def restored(values: Floats, preference: Preference, nulls: MissingPolicy = "err
     """Oriented values as they came in; NaN where the policy `worst` stood in for a missing value."""
     if nulls == "worst":
         with np.errstate(all="ignore"):
-            moved = np.where(values > _SEAM, np.nextafter(values, np.inf), values)
+            moved = np.where(values > SEAM, np.nextafter(values, np.inf), values)
         values = np.where(np.isposinf(values), np.nan, moved)
     return values * preference.signs
 
 
 def _make_room(values: Floats) -> Floats:
     with np.errstate(all="ignore"):
-        return np.where(values > _SEAM, np.nextafter(values, -np.inf), values)
+        return np.where(values > SEAM, np.nextafter(values, -np.inf), values)
 
 
 def _matrix(table: pa.Table | npt.NDArray[Any], preference: Preference) -> tuple[Floats, Booleans | None]:

@@ -18,7 +18,7 @@ from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Message, Pairings, Partings, Shifts, encode
 from skytide.protocols.fragmented.methods import METHODS
 from skytide.runtime.fragmented import FragmentSimulation
-from tests.protocols.fragmented.scenarios import Scenario, check, scenarios, send, walk
+from tests.protocols.fragmented.scenarios import Row, Scenario, check, scenarios, send, walk
 
 SCENARIOS = int(os.environ.get("SKYTIDE_SCENARIOS", "60"))
 MANY = settings(max_examples=SCENARIOS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -36,6 +36,16 @@ def test_the_skyline_is_exact_after_every_update(method: str, scenario: Scenario
 @given(seed=st.integers(0, 10**9), wire=st.booleans())
 def test_the_skyline_is_exact_along_walks_that_sites_absorb(method: str, seed: int, wire: bool) -> None:
     check(walk(seed, 120), method, wire=wire)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_missing_value_is_worse_than_infinity_under_the_policy_worst(method: str) -> None:
+    # At -inf the distance is inf - inf, which is missing; at 1e300 it is too large, which is infinite.
+    missing, endless, fine = (-np.inf, 0.0, -np.inf, 0.0), (0.0, 1e300, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)
+    rows = [Row(0, one, values, 1.0) for one, values in enumerate([missing, fine])]
+    updates = [Row(0, 1, endless, 1.0), Row(0, 1, fine, 1.0), Row(0, 1, endless, 1.0)]
+    scenario = Scenario(("a", "distance(a, b, c, d)"), (), "worst", rows, updates)
+    assert check(scenario, method).skyline().tolist() == [0, 1]
 
 
 class Recorded(FragmentSimulation):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import cache
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -219,6 +220,7 @@ _COLUMNS = (
 # -- bytes -------------------------------------------------------------------------------------------------------------
 
 
+@cache
 def _layout(kind: Kind, components: int, functions: int) -> np.dtype[Any]:
     there = {field.name for field in fields(_CLASSES[kind])}
     types: dict[str, tuple[Any, ...]] = {name: ("<u4",) for name in ("versions", "others", "updates")}

@@ -41,6 +41,7 @@ from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Order, Releases, Report, Shifts, Zonings
 from skytide.protocols.fragmented.watched import comparable, more_zones, no_zones, restored_zones, zone_parts
 from skytide.protocols.fragmented.worth import Worth
+from skytide.tables import SEAM, with_worst
 
 NONE: Integers = np.zeros(0, np.int64)
 QUIET, TOLD, ABSENT = 0, 1, 2
@@ -251,10 +252,11 @@ class PivotCoordinator:
     def _welcomes(self, reports: Sequence[Report], mended: Sequence[Order]) -> list[Order]:
         """The zones for sites that are new to objects which have some, unless all their sites hear of new ones."""
         orders: list[Order] = []
-        told = np.concatenate([NONE, *(order.objects for order in mended)])
         for report in reports:
             if isinstance(report, Arrivals):
-                zoned = (self._mode[report.objects] == QUIET) & ~np.isin(report.objects, told)
+                zoned = self._mode[report.objects] == QUIET
+                for order in mended:
+                    zoned &= ~np.isin(report.objects, order.objects)
                 if zoned.any():
                     orders.append(self._zonings(report.sites[zoned], report.objects[zoned]))
         return orders
@@ -283,7 +285,11 @@ class PivotCoordinator:
     def _values(self, means: Floats) -> Floats:
         """The function values at a vector; NaN where there are none, unless that is the worst value."""
         found = values_at(self._programs, means)
-        return np.where(np.isnan(found), np.inf, found) if self._nulls == "worst" else found
+        return with_worst(found) if self._nulls == "worst" else found
+
+    def _zone_end(self, high: Floats) -> Floats:
+        """Where a zone may end if its box ends there: below the values that have made room for what is missing."""
+        return np.minimum(high, SEAM) if self._nulls == "worst" else high
 
     def _steps(self, one: int, means: Floats, values: Floats) -> Floats:
         return function_steps(self._programs, self._known.step[one], means, values)
@@ -399,7 +405,8 @@ class PivotCoordinator:
             return False
         with np.errstate(invalid="ignore", over="ignore"):
             near = near * (1.0 + 3.0 * self._share(one) if self._tuning.symmetric else np.inf)
-            low, high = np.maximum(self._low[one], values - near), np.minimum(self._high[one], values + near)
+            low = np.maximum(self._low[one], values - near)
+            high = np.minimum(self._zone_end(self._high[one]), values + near)
         before = [column[one].copy() for column in (zones.centre, zones.low, zones.high)]
         zones.centre[one], zones.low[one], zones.high[one] = means, low, high
         if inside(self._programs, zones, one, means):
@@ -446,7 +453,7 @@ class PivotCoordinator:
         self._room[one] = self._rooms(one, values)
         if self._tuning.zones and self._zoned(one, means, values) and not self._restless(one, means, values):
             return True
-        self._zones.low[one], self._zones.high[one] = self._low[one], self._high[one]
+        self._zones.low[one], self._zones.high[one] = self._low[one], self._zone_end(self._high[one])
         return False
 
     # -- orders --------------------------------------------------------------------------------------------------------
