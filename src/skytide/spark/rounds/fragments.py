@@ -17,7 +17,7 @@ from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import MOST
 from skytide.protocols.fragmented.methods import coordinator_of
 from skytide.spark.faults import need_pyspark
-from skytide.spark.rounds.operator import Rounds
+from skytide.spark.rounds.operator import Rounds, check_buckets
 from skytide.spark.streaming.asked import check_ordered, common, inner_names
 from skytide.spark.streaming.query import as_mask
 from skytide.spark.streaming.snapshots.query import UpdateQuery
@@ -91,8 +91,7 @@ def fragments(
     need_pyspark()
     from skytide.spark.rounds.sites import FragmentRules
 
-    if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 10_000:
-        raise OptionError("is not a number of buckets", value=buckets, remedy="give 1 to 10000")
+    check_buckets(buckets)
     functions = functions_of(preference, updates.columns)
     coordinator_of(method, functions)  # refuses what is no method
     plain = Preference(minimize=functions.columns)

@@ -75,8 +75,7 @@ def monitor(
 
     if (theta is None) != (over is None):
         raise OptionError("theta and over go together", remedy="give both, or neither")
-    if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 10_000:
-        raise OptionError("is not a number of buckets", value=buckets, remedy="give 1 to 10000")
+    check_buckets(buckets)
     roles = {"time": time, "id": id} | ({} if order is None else {"order": order})
     inner = inner_names(moves, preference, roles)
     length = Window(count=1, lateness=lateness)
@@ -97,6 +96,12 @@ def monitor(
     )
     query.made()  # refuses what no method takes
     return Rounds(moves, FilteringRules(query, buckets))
+
+
+def check_buckets(buckets: int) -> None:
+    """An error where it is not a number of buckets."""
+    if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 10_000:
+        raise OptionError("is not a number of buckets", value=buckets, remedy="give 1 to 10000")
 
 
 @dataclass(frozen=True)
