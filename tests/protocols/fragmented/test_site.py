@@ -218,3 +218,13 @@ def test_a_stored_block_goes_on_as_the_one_it_was() -> None:
         (told,) = moved(each, 0, 9.0)
         assert isinstance(told, Violations) and told.updates.tolist() == [2]
         assert each.obey(replace(zoning(1, 0.0, 1.0, 0), time=3)) == []
+
+
+def test_what_left_within_an_instant_is_not_told_of_at_its_end() -> None:
+    block = SiteBlock(Functions(["x"]))
+    first, both = np.array([0, 0]), np.array([0, 1])
+    block.join(0, first, both, np.array([[1.0], [2.0]]))
+    vectors, gone = np.array([[5.0], [6.0], [np.nan]]), np.array([False, False, True])
+    row, said = block.instant(np.array([3, 3, 3]), np.zeros(3, np.int64), np.array([0, 1, 1]), vectors, gone)
+    told = {type(report).__name__: report.objects.tolist() for report in said}
+    assert row == 3 and told == {"Updates": [0], "Departures": [1]}

@@ -158,6 +158,15 @@ class Known:
         only = their_cells[~np.isin(theirs, mine)]
         return math.fsum([first, *self._means.weight[only].tolist()]), first, second
 
+    def scattered(self, one: int) -> bool:
+        """Whether an object's sites differ from each other by more than their mean on some component. O(sites).
+
+        Counts that have hardly begun are like that: most sites have none yet, and the next update is as large as all.
+        """
+        bases = self._means.base[self.cells(one)[1]]
+        with np.errstate(invalid="ignore", over="ignore"):
+            return bool((bases.std(axis=0) > np.abs(bases.mean(axis=0))).any())
+
     def recent(self, one: int, count: int) -> Integers:
         """So many sites of an object, those first that spoke last: their drift has hardly begun. O(sites)."""
         sites, cells = self.cells(one)

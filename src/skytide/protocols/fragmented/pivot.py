@@ -316,6 +316,12 @@ class PivotCoordinator:
         members, wait = int(self._known.members[one]), self._worth.wait[one]
         if self._mode[one] == TOLD and wait > 0:
             return bool(self._heard[one] < wait) or self._patience(one, means, values) <= CALM
+        if (
+            members > 2
+            and (self._mode[one] == ABSENT or not self._known.step[one].any())
+            and self._known.scattered(one)
+        ):
+            return True
         if self._patience(one, means, values) < 1.0 + 1.0 / members:
             return True
         return bool(self._mode[one] == QUIET) and self._worth.losing(one, members)

@@ -8,7 +8,7 @@ its drift begins anew at the centre: the coordinator reckons with what it was to
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -228,7 +228,15 @@ class SiteBlock:
         while row < end:
             row, more = self.take(0, sites[:end], objects[:end], vectors[:end], gone[:end], row)
             said += more
-        return end, [replace(report, time=time) for report in merged(said)]
+        return end, [replace(self._standing(report), time=time) for report in merged(said)]
+
+    def _standing(self, report: Report) -> Report:
+        """What of a report still holds at the end of its instant: not what tells of an object that has left since."""
+        there = self._cells.alive[self._index.table[report.objects, report.sites]]
+        if isinstance(report, Departures) or there.all():
+            return report
+        columns = {field.name: getattr(report, field.name) for field in fields(report) if field.name != "time"}
+        return replace(report, **{name: column[there] for name, column in columns.items()})
 
     def join(
         self, time: int, sites: Integers, objects: Integers, vectors: Floats, weights: Floats | None = None
