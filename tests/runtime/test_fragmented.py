@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from skytide.protocols.fragmented.functions import Functions
@@ -33,6 +33,7 @@ def test_the_skyline_is_exact_after_every_update(method: str, scenario: Scenario
 
 @pytest.mark.parametrize("method", METHODS)
 @settings(max_examples=max(SCENARIOS // 6, 1))
+@example(seed=7783, wire=False)  # a site that counts more for one object of a pair than for the other
 @given(seed=st.integers(0, 10**9), wire=st.booleans())
 def test_the_skyline_is_exact_along_walks_that_sites_absorb(method: str, seed: int, wire: bool) -> None:
     check(walk(seed, 120), method, wire=wire)

@@ -9,7 +9,8 @@ below: a convex set of pairs of drift vectors, which therefore holds the pair of
 its share of the weight here as well. Where the two objects are not at the same sites, drift is stretched by the number
 of sites of both over that of its object's (papa14's scaling, which makes the method weaker there: Theorem 1).
 
-DIRECT cannot watch what is equal, or what has no function value: no pair can hold it. It has no way to have single
+DIRECT cannot watch what is equal, or what has no function value: no pair can hold it; nor objects to whose averages one
+site counts differently, as its drift would have to be stretched by itself. It has no way to have single
 objects told in full either. As soon as either is needed, the method hands over to PIVOT, once and for all.
 """
 
@@ -315,23 +316,24 @@ class DirectCoordinator:
         self._pairs.put(pair, self._terms(pair, strict))
 
     def _terms(self, pair: Pair, strict: int) -> Terms:
-        both, left, right = self._known.weights(pair.left, pair.right)
-        self._check(both, left, right)
+        both, left, right = self._weights(pair)
         members = int(self._known.members[list(pair[:2])].max())
         share = reserve_of(members) if self._tuning.reserve else 0.0
         return Terms(strict, both / left / (1.0 - share), both / right / (1.0 - share), share)
 
-    def _check(self, both: float, left: float, right: float) -> None:
-        if both > self._widest * min(left, right):
+    def _weights(self, pair: Pair) -> tuple[float, float, float]:
+        """The weight of all sites of a pair, and of those of either object, if it can be watched with them."""
+        found = self._known.weights(pair.left, pair.right)
+        if found is None or found[0] > self._widest * min(found[1:]):
             raise _UnwatchableError
+        return found
 
     def _stretch(self, objects: Integers) -> None:
         """New terms for the pairs of objects whose sites have changed, where they differ."""
         for place in self._pairs.of(objects.tolist()).tolist():
             pair = self._pairs.at(place)
             old = self._pairs.terms(pair)
-            both, left, right = self._known.weights(pair.left, pair.right)
-            self._check(both, left, right)
+            both, left, right = self._weights(pair)
             rest = 1.0 - old.share
             terms = old._replace(left=both / left / rest, right=both / right / rest)
             if terms != old:

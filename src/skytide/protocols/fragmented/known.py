@@ -145,18 +145,22 @@ class Known:
         found: Booleans = (cells != NOWHERE) & self._means.alive[cells]
         return found
 
-    def weights(self, one: int, other: int) -> tuple[float, float, float]:
-        """The weight of all sites of two objects, and of those of either. O(sites)."""
+    def weights(self, one: int, other: int) -> tuple[float, float, float] | None:
+        """The weight of all sites of two objects, and of those of either. O(sites).
+
+        None where a site counts for one of them other than for the other.
+        """
         mine, mine_cells = self.cells(one)
         theirs, their_cells = self.cells(other)
-        first, second = (
-            math.fsum(self._means.weight[mine_cells].tolist()),
-            math.fsum(self._means.weight[their_cells].tolist()),
-        )
-        if len(mine) == len(theirs) and (mine == theirs).all():
+        weight = self._means.weight
+        _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        if (weight[mine_cells[here]] != weight[their_cells[there]]).any():
+            return None
+        first, second = (math.fsum(weight[cells].tolist()) for cells in (mine_cells, their_cells))
+        if len(here) == len(mine) == len(theirs):
             return first, first, first
-        only = their_cells[~np.isin(theirs, mine)]
-        return math.fsum([first, *self._means.weight[only].tolist()]), first, second
+        only = np.delete(their_cells, there)
+        return math.fsum([first, *weight[only].tolist()]), first, second
 
     def scattered(self, one: int) -> bool:
         """Whether an object's sites differ from each other by more than their mean on some component. O(sites).
