@@ -262,7 +262,14 @@ def _end_below(records: Records, one: int, other: int, log: Floats, middle: bool
             cost = end - begin
         if best_k < 0 or cost < best_cost:
             best_k, best_cut, best_cost = k, cut, cost
-    if best_k < 0:  # equal points: only boxes of no extent will do
+    cut_apart(records, one, other, best_k, best_cut)
+
+
+@njit(cache=True, _nrt=False)
+def cut_apart(records: Records, one: int, other: int, column: int, cut: float) -> None:
+    """Let the fresh ones of two boxes end and begin at a cut on a column; there is none where points are equal."""
+    points, low, high, fresh = records.points, records.low, records.high, records.fresh
+    if column < 0:  # only boxes of no extent will do
         for k in range(points.shape[1]):
             if fresh[one]:
                 low[one, k] = high[one, k] = points[one, k]
@@ -270,9 +277,9 @@ def _end_below(records: Records, one: int, other: int, log: Floats, middle: bool
                 low[other, k] = high[other, k] = points[other, k]
         return
     if fresh[one]:
-        high[one, best_k] = min(high[one, best_k], best_cut)
+        high[one, column] = min(high[one, column], cut)
     if fresh[other]:
-        low[other, best_k] = max(low[other, best_k], np.nextafter(best_cut, np.inf))
+        low[other, column] = max(low[other, column], np.nextafter(cut, np.inf))
 
 
 @njit(cache=True, _nrt=False)
@@ -366,9 +373,9 @@ def share_room(records: Records, holders: Integers, starts: Integers, below: Int
             for k in range(points.shape[1]):
                 high[holder, k] = min(high[holder, k], _best_end(records, holder, k, own, middle))
             for one in own:
-                _stay_strict(points, high, holder, one)
+                stay_strict(points, high, holder, one)
         for one in own:
-            _begin_above(records, holder, one)
+            begin_above(records, holder, one)
 
 
 @njit(cache=True, _nrt=False)
@@ -396,7 +403,7 @@ def _best_end(records: Records, holder: int, k: int, own: Integers, middle: bool
 
 
 @njit(cache=True, _nrt=False)
-def _stay_strict(points: Floats, high: Floats, holder: int, one: int) -> None:
+def stay_strict(points: Floats, high: Floats, holder: int, one: int) -> None:
     """A holder's corner must be better than a record's point somewhere."""
     widest = -1
     for k in range(points.shape[1]):
@@ -409,7 +416,7 @@ def _stay_strict(points: Floats, high: Floats, holder: int, one: int) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def _begin_above(records: Records, holder: int, one: int) -> None:
+def begin_above(records: Records, holder: int, one: int) -> None:
     """A record's box begins where the holder's ends, and on one column strictly above."""
     points, low, high = records.points, records.low, records.high
     widest = -1

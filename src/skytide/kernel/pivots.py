@@ -10,9 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from skytide.kernel.filtering import Records
-from skytide.kernel.filtering import _begin_above as begin_above
-from skytide.kernel.filtering import _stay_strict as stay_strict
+from skytide.kernel.filtering import Records, begin_above, cut_apart, stay_strict
 from skytide.model import Floats, Integers
 
 STEPS = 40
@@ -67,17 +65,7 @@ def _part(records: Records, steps: Floats, one: int, other: int) -> None:
             cost += _walk(steps[other, k], points[other, k] - cut)
         if best_k < 0 or cost < best_cost:
             best_k, best_cut, best_cost = k, cut, cost
-    if best_k < 0:  # equal values: only boxes of no extent will do
-        for k in range(points.shape[1]):
-            if fresh[one]:
-                low[one, k] = high[one, k] = points[one, k]
-            if fresh[other]:
-                low[other, k] = high[other, k] = points[other, k]
-        return
-    if fresh[one]:
-        high[one, best_k] = min(high[one, best_k], best_cut)
-    if fresh[other]:
-        low[other, best_k] = max(low[other, best_k], np.nextafter(best_cut, np.inf))
+    cut_apart(records, one, other, best_k, best_cut)
 
 
 @njit(cache=True, _nrt=False)
