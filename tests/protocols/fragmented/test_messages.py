@@ -21,7 +21,6 @@ from skytide.protocols.fragmented.messages import (
     Message,
     Order,
     Pairings,
-    Questions,
     Report,
     Shifts,
     Updates,
@@ -134,13 +133,13 @@ TOLD = Violations(0, ONE, ONE, ONE[None] + 1.0, ONE + 1, ONE[None] + 1.0)
 @pytest.mark.parametrize(
     ("message", "shape", "word"),
     [
-        (Questions(-1, ONE, ONE), (1, 1), "not a time"),
-        (Questions(2**63, ONE, ONE), (1, 1), "not a time"),
-        (Questions(0, ONE - 1, ONE), (1, 1), "does not fit"),
-        (Questions(0, ONE, ONE + 2**32), (1, 1), "does not fit"),
+        (Departures(-1, ONE, ONE), (1, 1), "not a time"),
+        (Departures(2**63, ONE, ONE), (1, 1), "not a time"),
+        (Departures(0, ONE - 1, ONE), (1, 1), "does not fit"),
+        (Departures(0, ONE, ONE + 2**32), (1, 1), "does not fit"),
         (replace(ZONE, versions=ONE - 1), (1, 1), "does not fit"),
-        (Questions(0, ONE, ONE), (0, 1), "too many"),
-        (Questions(0, ONE, ONE), (1, MOST + 1), "too many"),
+        (Departures(0, ONE, ONE), (0, 1), "too many"),
+        (Departures(0, ONE, ONE), (1, MOST + 1), "too many"),
     ],
 )
 def test_what_does_not_fit_is_not_sent(message: Message, shape: tuple[int, int], word: str) -> None:

@@ -10,14 +10,12 @@ import pytest
 from skytide.model import Floats, Integers
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import (
-    Answers,
     Arrivals,
     Centrings,
     Departures,
     Order,
     Pairings,
     Partings,
-    Questions,
     Releases,
     Report,
     Shifts,
@@ -132,15 +130,6 @@ def test_a_site_that_is_out_of_its_new_zone_says_so_at_once_and_others_do_not() 
     assert moved(block, 1, 6.5) == []
     (told,) = block.obey(zoning(2, 4.5, 5.5, 0, 1, 2))
     assert isinstance(told, Violations) and told.sites.tolist() == [1] and told.vectors.tolist() == [[6.5]]
-
-
-def test_an_answer_has_what_was_asked_for() -> None:
-    block = block_at(5.0, 6.0)
-    block.obey(zoning(1, 0.0, 9.0, 0, 1))
-    moved(block, 1, 6.5)
-    (told,) = block.obey(Questions(1, whole(0, 1), whole(0, 0)))
-    assert isinstance(told, Answers)
-    assert told.vectors.tolist() == [[5.0], [6.5]] and told.updates.tolist() == [0, 1]
 
 
 def test_objects_come_with_their_weights_leave_once_and_return_as_new() -> None:

@@ -18,7 +18,7 @@ from skytide.kernel.means import ARRIVAL, DEPARTURE, REPORT, UPDATE, Means, hear
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.stored import Contents, must
-from skytide.protocols.fragmented.messages import Answers, Arrivals, Departures, Kind, Report, Violations
+from skytide.protocols.fragmented.messages import Arrivals, Departures, Kind, Report, Violations
 from skytide.protocols.fragmented.site import Index, restored_pairs
 
 _KINDS = {
@@ -26,7 +26,6 @@ _KINDS = {
     Kind.LEAVE: DEPARTURE,
     Kind.UPDATE: UPDATE,
     Kind.VIOLATION: REPORT,
-    Kind.ANSWER: REPORT,
 }
 
 
@@ -107,7 +106,7 @@ class Known:
         vectors = none if isinstance(report, Departures) else report.vectors
         weights = report.weights if isinstance(report, Arrivals) else none[:, 0]
         updates, moved = objects[:0], none
-        if isinstance(report, Violations | Answers):
+        if isinstance(report, Violations):
             updates, moved = report.updates, report.moved
         self._reports += 1
         hear(self._means, _KINDS[report.kind], self._reports, objects, cells, vectors, weights, updates, moved)

@@ -43,15 +43,13 @@ class Kind(IntEnum):
     JOIN = 1
     LEAVE = 2
     VIOLATION = 3
-    ANSWER = 4
-    UPDATE = 5
-    QUESTION = 16
-    ZONE = 17
-    RELEASE = 18
-    SHIFT = 19
-    CENTRE = 20
-    PAIR = 21
-    PART = 22
+    UPDATE = 4
+    ZONE = 16
+    RELEASE = 17
+    SHIFT = 18
+    CENTRE = 19
+    PAIR = 20
+    PART = 21
 
     @property
     def up(self) -> bool:
@@ -105,29 +103,6 @@ class Violations:
     updates: Integers
     moved: Floats
     kind: ClassVar[Kind] = Kind.VIOLATION
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Local vectors that the coordinator asked for; columns as with violations."""
-
-    time: int
-    sites: Integers
-    objects: Integers
-    vectors: Floats
-    updates: Integers
-    moved: Floats
-    kind: ClassVar[Kind] = Kind.ANSWER
-
-
-@dataclass(frozen=True)
-class Questions:
-    """The coordinator asks for local vectors."""
-
-    time: int
-    sites: Integers
-    objects: Integers
-    kind: ClassVar[Kind] = Kind.QUESTION
 
 
 @dataclass(frozen=True)
@@ -206,8 +181,8 @@ class Partings:
     kind: ClassVar[Kind] = Kind.PART
 
 
-Report = Arrivals | Departures | Updates | Violations | Answers
-Order = Questions | Zonings | Releases | Shifts | Centrings | Pairings | Partings
+Report = Arrivals | Departures | Updates | Violations
+Order = Zonings | Releases | Shifts | Centrings | Pairings | Partings
 Message = Report | Order
 
 _CLASSES: dict[Kind, type[Any]] = {one.kind: one for one in (*get_args(Report), *get_args(Order))}
@@ -266,10 +241,10 @@ def encode(message: Message, components: int, functions: int) -> Iterator[bytes]
 def decode(data: bytes) -> Message:
     """The message that `encode` made into bytes, of at least one record; an `InputError` for any other bytes.
 
-    >>> (data,) = encode(Questions(7, np.array([3, 3]), np.array([5, 6])), components=2, functions=1)
+    >>> (data,) = encode(Departures(7, np.array([3, 3]), np.array([5, 6])), components=2, functions=1)
     >>> asked = decode(data)
     >>> asked.kind.name, asked.time, asked.sites.tolist(), asked.objects.tolist()
-    ('QUESTION', 7, [3, 3], [5, 6])
+    ('LEAVE', 7, [3, 3], [5, 6])
     """
     if not HEAD.itemsize < len(data) <= MOST_BYTES:
         raise _refused("its length is not that of a message")

@@ -31,7 +31,6 @@ from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.stored import Contents, dump, must, restore
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import (
-    Answers,
     Arrivals,
     Centrings,
     Departures,
@@ -39,8 +38,6 @@ from skytide.protocols.fragmented.messages import (
     Order,
     Pairings,
     Partings,
-    Questions,
-    Releases,
     Report,
     Shifts,
     Updates,
@@ -348,12 +345,6 @@ class SiteBlock:
         said: list[Report] = []
         concerned: dict[int, list[Integers]] = {}
         for order in orders:
-            if isinstance(order, Questions):
-                cells, kept = self._index.table[order.objects, order.sites], self._cells
-                vectors, updates, moved = kept.vector[cells], kept.updates[cells], kept.moved[cells]
-                kept.base[cells], kept.updates[cells], kept.moved[cells] = vectors, 0, 0.0
-                said.append(Answers(order.time, order.sites, order.objects, vectors, updates, moved))
-                continue
             self._follow(order)
             by_object = np.argsort(order.objects, kind="stable")
             runs = np.split(by_object, np.flatnonzero(np.diff(order.objects[by_object])) + 1)
@@ -363,7 +354,7 @@ class SiteBlock:
             said += self._checked(orders[0].time, one, np.unique(np.concatenate(sites)))
         return said
 
-    def _follow(self, order: Zonings | Releases | Shifts | Centrings | Pairings | Partings) -> None:
+    def _follow(self, order: Order) -> None:
         self._reserve(order.sites, order.objects)
         objects, zones = order.objects, self._zones
         if isinstance(order, Pairings | Partings):

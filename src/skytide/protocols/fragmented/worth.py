@@ -13,7 +13,7 @@ import numpy as np
 from skytide.model import Floats, Integers
 from skytide.protocols.filtering.arrays import grown
 from skytide.protocols.filtering.stored import Contents
-from skytide.protocols.fragmented.messages import Answers, Report, Violations
+from skytide.protocols.fragmented.messages import Report, Violations
 
 UNHEARD = 2.0
 """So often an object is given a zone without its sites having said anything before that counts as a loss."""
@@ -52,7 +52,7 @@ class Worth:
 
     def hear(self, report: Report) -> None:
         """Sites say something. O(rows)."""
-        if isinstance(report, Violations | Answers):
+        if isinstance(report, Violations):
             np.add.at(self._spent, report.objects, 1.0)
             np.add.at(self._reports, report.objects, 1.0)
             np.add.at(self._quiet, report.objects, report.updates)
