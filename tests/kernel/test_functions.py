@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skytide.errors import SkytideError
 from skytide.expressions import parse
-from skytide.kernel.functions import above, below, bounds_of, value, values
+from skytide.kernel.functions import bounds, bounds_of, value, values
 from skytide.model import Floats
 from skytide.protocols.fragmented.functions import Functions
 from skytide.reference.functional import expression, rounded_sum
@@ -129,15 +129,15 @@ def test_bounds_hold_for_means_that_are_rounded_sums(
     repeated = [u for u, times in zip(several, weights, strict=True) for _ in range(times)]
     mean = np.array([rounded_sum(column) / len(repeated) for column in zip(*repeated, strict=True)])
     true = reference(functions, text, mean, sign)
-    most = max(above(functions.programs, 0, e, np.array(u), 0.0) for u in several)
-    least = min(below(functions.programs, 0, e, np.array(u), 0.0) for u in several)
+    most = max(bounds(functions.programs, 0, e, np.array(u))[1] for u in several)
+    least = min(bounds(functions.programs, 0, e, np.array(u))[0] for u in several)
     assert true <= most or most == math.inf
     assert true >= least or least == -math.inf
 
 
 def one(text: str, e: Sequence[float], u: Sequence[float], sign: int = 1) -> tuple[float, float]:
     programs = functions_of(text, sign).programs
-    return below(programs, 0, np.array(e), np.array(u), 0.0), above(programs, 0, np.array(e), np.array(u), 0.0)
+    return bounds(programs, 0, np.array(e), np.array(u))
 
 
 @pytest.mark.parametrize(

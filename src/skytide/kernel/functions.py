@@ -3,14 +3,14 @@
 After Papapetrou, Garofalakis, "Continuous Fragmented Skylines over Distributed Streams" (ICDE 2014, papa14). An
 object's global vector v is an average of its sites' drift vectors u, all seen from one common estimate e. Each site
 must know that g(v) stays at or below h (or at or above it) from its own u. The paper looks for the largest g over the
-ball between e and u. Here `above` is a function of u, equal at all sites, whose level sets are convex and which is
-nowhere below g: if it is at most h at every u, it is so at their average, and so is g. `below` is its mirror image. No
+ball between e and u. Here *above* is a function of u, equal at all sites, whose level sets are convex and which is
+nowhere below g: if it is at most h at every u, it is so at their average, and so is g. *below* is its mirror image. No
 ball is needed.
 
 Both come from one walk through the expression. For each part two functions of u are kept, a convex one that is never
 below the part and a concave one that is never above it: a convex increasing function of a convex function is convex; a
-concave function is replaced by its tangent at e; a product is the difference of two squares. So `above` of a convex g
-is g itself and `above` of a concave g is its tangent. Where nothing is added afterwards it is enough that level sets
+concave function is replaced by its tangent at e; a product is the difference of two squares. So *above* of a convex g
+is g itself and *above* of a concave g is its tangent. Where nothing is added afterwards it is enough that level sets
 are convex: an increasing function at the top is applied as it is, a quotient at the top needs no tangent.
 
 Everything is padded, so that it also holds for values as they are computed: with each operation rounded, at a mean that
@@ -181,23 +181,11 @@ def values(programs: Programs, means: Floats) -> Floats:
 
 
 @njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
-def above(programs: Programs, k: int, e: Floats, u: Floats, radius: float) -> float:
-    """What function k stays at or below at every average of vectors u where this is at most that. O(nodes).
-
-    `radius` is that of the ball between e and u; nothing depends on it.
-    """
-    return bounds(programs, k, e, u)[1]
-
-
-@njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
-def below(programs: Programs, k: int, e: Floats, u: Floats, radius: float) -> float:
-    """What function k stays at or above at every average of vectors u where this is at least that. O(nodes)."""
-    return bounds(programs, k, e, u)[0]
-
-
-@njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
 def bounds(programs: Programs, k: int, e: Floats, u: Floats) -> tuple[float, float]:
-    """Both `below` and `above`, for the price of one. O(nodes), for a LINEAR function O(d)."""
+    """What function k stays at or above, and at or below, at every average of vectors u where this holds for each.
+
+    O(nodes), for a LINEAR function O(d).
+    """
     if programs.shape[k] == LINEAR:
         d = e.shape[0]
         total, size = programs.coefficients[k, d], programs.sizes[k, d]
@@ -219,7 +207,7 @@ def bounds(programs: Programs, k: int, e: Floats, u: Floats) -> tuple[float, flo
 
 @njit(cache=True)
 def bounds_of(programs: Programs, k: int, e: Floats, u: Floats) -> Floats:
-    """`below` and `above` of function k at the rows of two matrices: a row with the two for each. O(n nodes)."""
+    """The `bounds` of function k at the rows of two matrices: a row with the two for each. O(n nodes)."""
     found = np.empty((e.shape[0], 2))
     for i in range(found.shape[0]):
         found[i, 0], found[i, 1] = bounds(programs, k, e[i], u[i])

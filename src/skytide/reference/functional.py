@@ -105,7 +105,8 @@ def variance(name: str) -> Function:
 def expression(tree: Tree) -> Function:
     """A user's expression: each operation rounded, in the order of the tree. x ** 2 is x * x.
 
-    What has no value is NaN: x / 0, 0 ** -1, sqrt(-1), log(0), and what is made of it. What is too large is infinite.
+    What has no value is NaN: x / 0, 0 ** -1, sqrt(-1), log(0), and what is made of it. What is too large is infinite,
+    and so is an exponent: 0 ** -inf has no value either.
 
     >>> from skytide.expressions import parse
     >>> expression(parse("2 * x ** 2 + 1"))(Averages([{"x": 1.0}, {"x": 3.0}])), expression(parse("1 / x"))(
@@ -153,6 +154,8 @@ def _applied(name: str, values: list[float]) -> float:
 
 
 def _power(base: float, exponent: float) -> float:
+    if base == 0 and exponent < 0:
+        return math.nan  # a division by 0, by the exponent -inf as well
     try:
         return math.pow(base, exponent)
     except ValueError:

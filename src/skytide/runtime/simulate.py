@@ -17,8 +17,8 @@ from skytide.kernel.batch import skyline_mask
 from skytide.model import Booleans, Changes, Floats, Integers, Ledger
 from skytide.monitors.frequent.changes import PairChange, PairChanges
 from skytide.monitors.frequent.pairs import Theta, pairs_of
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.answers import SNAPSHOT, ExactAnswers
-from skytide.protocols.filtering.arrays import grown, room_for
 from skytide.protocols.filtering.client import ClientBlock
 from skytide.protocols.filtering.filter import Boundaries
 from skytide.protocols.filtering.messages import (

@@ -20,8 +20,8 @@ from skytide.model import Booleans, Changes, Integers
 from skytide.monitors.frequent.changes import PairChanges
 from skytide.monitors.frequent.frequent import Frequent
 from skytide.monitors.frequent.pairs import Pair, Theta, pairs_of
-from skytide.protocols.filtering.arrays import grown, room_for
-from skytide.protocols.filtering.stored import Contents, dump, must, restore
+from skytide.protocols.arrays import grown, room_for
+from skytide.protocols.stored import Contents, dump, must, restore
 
 SNAPSHOT = ((1, 1),)
 """The query whose answer is the skyline itself."""

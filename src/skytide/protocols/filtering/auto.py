@@ -15,11 +15,11 @@ import numpy as np
 
 from skytide.kernel.filtering import recall
 from skytide.model import Booleans, Floats, Integers
-from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Releases, Reports
 from skytide.protocols.filtering.server import NONE, gathered
-from skytide.protocols.filtering.stored import Contents, dump, restore
+from skytide.protocols.stored import Contents, dump, restore
 
 BAR = 1.0
 """Messages per timestamp that are too many: a client that tells every move sends no more."""

@@ -14,7 +14,7 @@ import numpy as np
 from skytide.kernel.filtering import outside
 from skytide.kernel.filtering_clients import BOXED, FREE, SAMPLED, Clients, absorb, catch_up, move
 from skytide.model import Booleans, Floats, Integers
-from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.messages import (
     MOST_TIMESTAMPS,
     Boxes,
@@ -26,8 +26,8 @@ from skytide.protocols.filtering.messages import (
     Reports,
     Schedules,
 )
-from skytide.protocols.filtering.schedule import Schedule
-from skytide.protocols.filtering.stored import Contents, dump, restore, used
+from skytide.protocols.filtering.schedule import Schedule, stored_schedule
+from skytide.protocols.stored import Contents, dump, restore, used
 
 __all__ = ["BOXED", "FREE", "SAMPLED", "ClientBlock"]
 
@@ -161,5 +161,5 @@ class ClientBlock:
         here, stale = contents.flags("here", room), contents.flags("stale", room)
         made._state = Clients(points, boxes[0], boxes[1], boxes[2], boxes[3], since, mode, here, stale)
         made._alive = contents.flags("alive", room)
-        made._schedule = None if contents.meta["schedule"] is None else contents.schedule("schedule")
+        made._schedule = None if contents.meta["schedule"] is None else stored_schedule(contents)
         return made

@@ -28,10 +28,10 @@ from skytide.kernel.filtering import (
 )
 from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.storage import Parts
-from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Message, Order, Reports
 from skytide.protocols.filtering.server import Said, gathered
-from skytide.protocols.filtering.stored import Contents, dump, must, restore, used
+from skytide.protocols.stored import Contents, dump, must, restore, used
 
 Boundaries = Literal["cost", "middle"]
 LOG = 64

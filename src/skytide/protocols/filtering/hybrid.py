@@ -24,13 +24,13 @@ import numpy as np
 from skytide.kernel.batch import skyline_mask
 from skytide.kernel.filtering import NOBODY, Records, best_dominators, fitting, outside, recall, share_room, stand_apart
 from skytide.model import Floats, Integers
-from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.client import BOXED, SAMPLED
 from skytide.protocols.filtering.filter import MARGIN, FilterServer, widen
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Reports, Schedules
-from skytide.protocols.filtering.schedule import Schedule
+from skytide.protocols.filtering.schedule import Schedule, stored_schedule
 from skytide.protocols.filtering.server import NONE, Said, gathered
-from skytide.protocols.filtering.stored import Contents, dump, restore, used
+from skytide.protocols.stored import Contents, dump, restore, used
 
 MIXED = BOXED | SAMPLED
 FACTOR = 2.0
@@ -175,7 +175,7 @@ class HybridServer:
     @classmethod
     def _restored(cls, contents: Contents) -> Self:
         inner = contents.inner("filter")
-        made, room = cls(inner.whole("dimensions", 1), contents.schedule("schedule")), inner.whole("room")
+        made, room = cls(inner.whole("dimensions", 1), stored_schedule(contents)), inner.whole("room")
         made._filter, made._time = FilterServer._restored(inner), contents.whole("time")
         reading = (contents.floats(name, room, made._dimensions) for name in ("points", "floor", "roof"))
         made._points, made._floor, made._roof = reading

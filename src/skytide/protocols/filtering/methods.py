@@ -17,7 +17,7 @@ from skytide.protocols.filtering.filter import Boundaries, FilterServer
 from skytide.protocols.filtering.hybrid import HybridServer
 from skytide.protocols.filtering.schedule import Schedule, sampling_rate
 from skytide.protocols.filtering.server import NaiveServer, SamplingServer, Server
-from skytide.protocols.filtering.stored import VERSION, must
+from skytide.protocols.stored import VERSION, must
 
 EXACT = ("naive", "filter", "auto")
 SAMPLED = ("sampling", "hybrid")

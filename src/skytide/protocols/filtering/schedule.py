@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from skytide.errors import OptionError
+from skytide.protocols.stored import Contents, must
 
 _WORD = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
@@ -47,6 +48,13 @@ class Schedule(NamedTuple):
     def sampled(self, time: int) -> bool:
         """Whether a timestamp is sampled: x_t < R. O(1)."""
         return self.rate >= 1.0 or number_at(self.seed, time) < int(self.rate * 2.0**64)
+
+
+def stored_schedule(contents: Contents) -> Schedule:
+    """The schedule that was stored as a list."""
+    seed, rate = contents.meta["schedule"]
+    must(type(seed) is int and 0 <= seed < 1 << 64 and type(rate) is float and 0.0 < rate <= 1.0, "schedule")
+    return Schedule(seed, rate)
 
 
 def sampling_rate(pairs: Sequence[tuple[Fraction, int]], epsilon: float, delta: float) -> float:

@@ -15,10 +15,10 @@ import numpy as np
 
 from skytide.kernel.batch import skyline_mask
 from skytide.model import Booleans, Floats, Integers
-from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Departures, Kind, Message, Order, Reports, Schedules
-from skytide.protocols.filtering.schedule import Schedule
-from skytide.protocols.filtering.stored import Contents, dump, restore, used
+from skytide.protocols.filtering.schedule import Schedule, stored_schedule
+from skytide.protocols.stored import Contents, dump, restore, used
 
 NONE: Integers = np.zeros(0, np.int64)
 
@@ -191,6 +191,6 @@ class SamplingServer(NaiveServer):
 
     @classmethod
     def _restored(cls, contents: Contents) -> Self:
-        made = cls(contents.whole("dimensions", 1), contents.schedule("schedule"))
+        made = cls(contents.whole("dimensions", 1), stored_schedule(contents))
         made._fill(contents)
         return made

@@ -27,8 +27,7 @@ from skytide.kernel.batch import skyline_mask
 from skytide.kernel.fragmented import ALL, broken
 from skytide.kernel.functions import bounds, value
 from skytide.model import Booleans, Floats, Integers, MissingPolicy, check_missing_policy
-from skytide.protocols.filtering.arrays import grown, room_for
-from skytide.protocols.filtering.stored import Contents, dump, must, restore
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Centrings, Departures, Order, Pairings, Partings, Report
@@ -42,6 +41,7 @@ from skytide.protocols.fragmented.pivot import (
     tuning_of,
 )
 from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable
+from skytide.protocols.stored import Contents, dump, must, restore
 
 NOBODY = -1
 

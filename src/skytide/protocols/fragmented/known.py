@@ -16,10 +16,10 @@ import numpy as np
 from skytide.kernel.fragmented import NOWHERE
 from skytide.kernel.means import ARRIVAL, DEPARTURE, REPORT, UPDATE, Means, hear, mean, shift
 from skytide.model import Booleans, Floats, Integers
-from skytide.protocols.filtering.arrays import grown, room_for
-from skytide.protocols.filtering.stored import Contents, must
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.fragmented.messages import Arrivals, Departures, Kind, Report, Violations
 from skytide.protocols.fragmented.site import Index, restored_pairs
+from skytide.protocols.stored import Contents, must
 
 _KINDS = {
     Kind.JOIN: ARRIVAL,

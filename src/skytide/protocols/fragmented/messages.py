@@ -262,7 +262,8 @@ def decode(data: bytes) -> Message:
     columns: dict[str, Any] = {}
     for name in layout.names or ():
         form = np.float64 if layout[name].base.kind == "f" else np.int64
-        columns[name] = np.ascontiguousarray(rows[name]).astype(form)
+        with np.errstate(invalid="ignore"):  # what is not a number may signal it
+            columns[name] = np.ascontiguousarray(rows[name]).astype(form)
         # Local values may be missing; of a zone it is checked that it is one.
         if name not in ("low", "high", "vectors") and form is np.float64 and np.isnan(columns[name]).any():
             raise _refused("a value is not a number")

@@ -30,17 +30,17 @@ from skytide.kernel.functions import Programs
 from skytide.kernel.functions import values as values_of
 from skytide.model import Booleans, Floats, Integers, MissingPolicy, check_missing_policy
 from skytide.monitors.storage import Parts
-from skytide.protocols.filtering.arrays import grown, room_for
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.messages import Boxes, Kind, Reports
 from skytide.protocols.filtering.server import Said
-from skytide.protocols.filtering.stored import Contents, dump, must, restore
 from skytide.protocols.fragmented.boxes import PivotBoxes
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Order, Releases, Report, Shifts, Zonings
 from skytide.protocols.fragmented.watched import comparable, more_zones, no_zones, restored_zones, zone_parts
 from skytide.protocols.fragmented.worth import Worth
+from skytide.protocols.stored import Contents, dump, must, restore
 from skytide.tables import SEAM, with_worst
 
 NONE: Integers = np.zeros(0, np.int64)

@@ -27,8 +27,7 @@ from skytide.kernel.fragmented import (
 )
 from skytide.kernel.functions import values
 from skytide.model import Booleans, Floats, Integers
-from skytide.protocols.filtering.arrays import grown, room_for
-from skytide.protocols.filtering.stored import Contents, dump, must, restore
+from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import (
     Arrivals,
@@ -55,6 +54,7 @@ from skytide.protocols.fragmented.watched import (
     restored_zones,
     zone_parts,
 )
+from skytide.protocols.stored import Contents, dump, must, restore
 
 
 class Index:

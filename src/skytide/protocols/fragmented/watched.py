@@ -12,8 +12,8 @@ from skytide.kernel.fragmented import ALL, FREE, Pairs, Zones
 from skytide.kernel.functions import TOP, Programs
 from skytide.model import Floats, Integers
 from skytide.monitors.storage import Parts
-from skytide.protocols.filtering.arrays import grown
-from skytide.protocols.filtering.stored import Contents, must
+from skytide.protocols.arrays import grown
+from skytide.protocols.stored import Contents, must
 
 
 def no_zones(components: int, functions: int) -> Zones:

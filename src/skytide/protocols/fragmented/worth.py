@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from skytide.model import Floats, Integers
-from skytide.protocols.filtering.arrays import grown
-from skytide.protocols.filtering.stored import Contents
+from skytide.protocols.arrays import grown
 from skytide.protocols.fragmented.messages import Report, Violations
+from skytide.protocols.stored import Contents
 
 UNHEARD = 2.0
 """So often an object is given a zone without its sites having said anything before that counts as a loss."""

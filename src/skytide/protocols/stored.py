@@ -1,4 +1,4 @@
-"""Servers, answers and clients of the protocol as bytes: versioned, checked, without pickle.
+"""What the protocols keep, as bytes: versioned, checked, without pickle.
 
 Stored is what is needed between two timestamps: everything else is made anew in the next one. Rows beyond the last
 client that is here are left out, so that arrays with room to grow do not take it along. Whoever restores gets a
@@ -15,7 +15,6 @@ import numpy.typing as npt
 from skytide.errors import StateError
 from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.storage import HOSTILE, Parts, pack, unpack
-from skytide.protocols.filtering.schedule import Schedule
 
 VERSION = 1
 _MOST = 1 << 62
@@ -88,12 +87,6 @@ class Contents(NamedTuple):
     def blob(self, name: str) -> bytes:
         """Bytes."""
         return self._array(name, np.uint8, (-1,)).tobytes()
-
-    def schedule(self, name: str) -> Schedule:
-        """A seed and a rate."""
-        seed, rate = self.meta[name]
-        must(type(seed) is int and 0 <= seed < 1 << 64 and type(rate) is float and 0.0 < rate <= 1.0, name)
-        return Schedule(seed, rate)
 
     def _array(self, name: str, form: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         found = self.parts[name]
