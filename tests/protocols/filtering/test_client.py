@@ -109,3 +109,24 @@ def test_a_client_that_was_cut_off_for_long_says_where_it_is_and_that_it_hardly_
 def told_floor(message: Message) -> float:
     """Where the reach of the first client of a report begins."""
     return float(message.floor[0, 0])  # type: ignore[union-attr]
+
+
+@given(
+    modes=st.lists(st.sampled_from(["boxed", "mixed", "sampled", "free"]), min_size=MANY, max_size=MANY), moves=MOVES
+)
+def test_a_copy_looks_ahead_and_leaves_no_trace(modes: list[str], moves: dict[int, tuple[float, ...]]) -> None:
+    schedule = Schedule(3, 0.3)
+    block, untouched = set_up(modes, schedule, 1.0), set_up(modes, schedule, 1.0).to_bytes()
+    ahead = block.copy()
+    _, clients, points = rows([moves])
+    ahead.observe(1, clients, points, np.array([0]))
+    ahead.absorb(2, *rows([{1: (2.5, 2.5)}]))
+    ahead.forget(np.array([2]))
+    ahead.obey(Boxes(2, np.array([3]), np.zeros((1, D)), np.ones((1, D)), Schedule(4, 0.5)))
+    ahead.obey(Releases(2, np.array([4])))
+    ahead.answer(Questions(9, np.array([1])))
+    assert block.to_bytes() == untouched != ahead.to_bytes()
+    block.observe(1, clients, points, np.array([0]))
+    other = ClientBlock.from_bytes(untouched)
+    other.observe(1, clients, points, np.array([0]))
+    assert block.to_bytes() == other.to_bytes()

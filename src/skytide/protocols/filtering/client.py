@@ -7,6 +7,7 @@ since it last did (silence says that it has not; in the paper it tells it anyway
 
 from __future__ import annotations
 
+import copy
 from typing import Self
 
 import numpy as np
@@ -134,6 +135,13 @@ class ClientBlock:
             state.mode[who] = SAMPLED if isinstance(order, Schedules) else FREE
         if isinstance(order, Boxes | Schedules):
             self._schedule = order.schedule or self._schedule
+
+    def copy(self) -> Self:
+        """The same clients again, to look ahead with. O(clients)."""
+        other = copy.copy(self)
+        other._state = Clients._make(column.copy() for column in self._state)
+        other._alive = self._alive.copy()
+        return other
 
     def to_bytes(self) -> bytes:
         """The clients as they are between two timestamps, versioned and without pickle. O(clients)."""
