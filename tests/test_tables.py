@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import skytide as sk
 from skytide.errors import InputError, PreferenceError
+from skytide.missing import with_worst
 from skytide.reference.batch import skyline as reference_skyline
-from skytide.tables import as_array, group_codes, oriented, partly, restored, with_worst
+from skytide.tables import as_array, group_codes, oriented, partly, restored
 
 PRICE = sk.Preference(minimize=["price"], maximize=["mpg"])
 COLUMNS = {"price": [3.0, 1.0, 2.0], "mpg": [30, 20, 20]}

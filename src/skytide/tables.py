@@ -16,15 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skytide.errors import InputError
+from skytide.missing import SEAM, make_room
 from skytide.model import Booleans, Column, Floats, Integers, MissingPolicy, Preference, check_missing_policy
 
 EXACT = 2**53
 """Whole numbers up to this magnitude are float64 values, each its own."""
-
-# Under the policy `worst` a missing value is worse than every value, infinity included, and float64 has nothing above
-# infinity. So the values above this one, infinity too, move down by one step to make room: this value and its upper
-# neighbour become equal, and no other order changes.
-SEAM = 1.2345678901234567e300
 
 Table = Any
 """A numpy matrix, an Arrow table or batch, anything with the Arrow C stream interface, a mapping of columns."""
@@ -137,7 +133,7 @@ def oriented(data: Table, preference: Preference, nulls: MissingPolicy = "error"
     table = open_table(data)
     values, missing = _matrix(table, preference)
     if missing is None:
-        return Oriented(values if nulls != "worst" else _make_room(values), None)
+        return Oriented(values if nulls != "worst" else make_room(values), None)
     bad = missing.any(axis=1)
     if nulls == "error":
         row = int(np.argmax(bad))
@@ -151,7 +147,7 @@ def oriented(data: Table, preference: Preference, nulls: MissingPolicy = "error"
     if nulls == "drop":
         kept = np.flatnonzero(~bad)
         return Oriented(values[kept], kept)
-    values = _make_room(values)
+    values = make_room(values)
     values[missing] = np.inf
     return Oriented(values, None)
 
@@ -165,11 +161,6 @@ def partly(data: Table, preference: Preference) -> Floats:
     return _matrix(open_table(data), preference)[0]
 
 
-def with_worst(values: Floats) -> Floats:
-    """Oriented values with NaN as the policy `worst` compares them: what is missing is worse than every value."""
-    return np.where(np.isnan(values), np.inf, _make_room(values))
-
-
 def restored(values: Floats, preference: Preference, nulls: MissingPolicy = "error") -> Floats:
     """Oriented values as they came in; NaN where the policy `worst` stood in for a missing value."""
     if nulls == "worst":
@@ -177,11 +168,6 @@ def restored(values: Floats, preference: Preference, nulls: MissingPolicy = "err
             moved = np.where(values > SEAM, np.nextafter(values, np.inf), values)
         values = np.where(np.isposinf(values), np.nan, moved)
     return values * preference.signs
-
-
-def _make_room(values: Floats) -> Floats:
-    with np.errstate(all="ignore"):
-        return np.where(values > SEAM, np.nextafter(values, -np.inf), values)
 
 
 def _matrix(table: pa.Table | npt.NDArray[Any], preference: Preference) -> tuple[Floats, Booleans | None]:

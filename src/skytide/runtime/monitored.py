@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from skytide.missing import with_worst
 from skytide.model import Changes, MissingPolicy, Preference
 from skytide.runtime.instants import Instants, Moves
 from skytide.runtime.simulate import Simulation
-from skytide.tables import Table, with_worst
+from skytide.tables import Table
 
 
 class Monitored(Instants):

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from skytide.kernel.updates import BAD, GONE, PLACED, commit, outcome
+from skytide.missing import with_worst
 from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.snapshots.engine import Engine, Updates
-from skytide.tables import with_worst
 
 MakeEngine = Callable[[], Engine]
 NOWHERE = -1

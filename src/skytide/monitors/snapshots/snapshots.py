@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from skytide.errors import IdError, InputError, OptionError, SkytideError, WindowError
 from skytide.kernel.updates import BAD, missing_in
+from skytide.missing import with_worst
 from skytide.model import (
     Booleans,
     Changes,
@@ -36,7 +37,7 @@ from skytide.monitors.snapshots.choice import METHODS, maker
 from skytide.monitors.snapshots.names import Names
 from skytide.monitors.snapshots.objects import NOWHERE, Effect, Objects
 from skytide.monitors.snapshots.reading import check_operation, column_beside, opened, operations_of, picked, repeated
-from skytide.tables import partly, row_count, with_worst
+from skytide.tables import partly, row_count
 
 _SWEEP = 1024
 

@@ -28,6 +28,7 @@ from skytide.errors import InputError
 from skytide.kernel.fragmented import inside, reserved
 from skytide.kernel.functions import Programs
 from skytide.kernel.functions import values as values_of
+from skytide.missing import SEAM, with_worst
 from skytide.model import Booleans, Floats, Integers, MissingPolicy, check_missing_policy
 from skytide.monitors.storage import Parts
 from skytide.protocols.arrays import grown, room_for
@@ -41,7 +42,6 @@ from skytide.protocols.fragmented.messages import Arrivals, Order, Releases, Rep
 from skytide.protocols.fragmented.watched import comparable, more_zones, no_zones, restored_zones, zone_parts
 from skytide.protocols.fragmented.worth import Worth
 from skytide.protocols.stored import Contents, dump, must, restore
-from skytide.tables import SEAM, with_worst
 
 NONE: Integers = np.zeros(0, np.int64)
 QUIET, TOLD, ABSENT = 0, 1, 2

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skytide.missing import with_worst
 from skytide.model import Booleans, Changes, Floats, Integers
 from skytide.monitors.sliding.groups import Groups, canonical
 from skytide.monitors.storage import pack, unpack
@@ -38,7 +39,6 @@ from skytide.spark.rounds.ties import last_of_each
 from skytide.spark.streaming.packing import one, unpacked
 from skytide.spark.streaming.query import Read
 from skytide.spark.streaming.snapshots.objects import Identities, ranks
-from skytide.tables import with_worst
 
 ID, ORDER = "id", "order"
 CODE = "code"
