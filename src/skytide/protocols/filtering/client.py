@@ -111,6 +111,10 @@ class ClientBlock:
         clients, points = np.ascontiguousarray(clients, np.int64), np.ascontiguousarray(points, np.float64)
         return int(absorb(self._state, time, np.ascontiguousarray(cuts, np.int64), clients, points, sampled))
 
+    def present(self) -> Integers:
+        """The clients that are here, in order. O(clients)."""
+        return np.flatnonzero(self._state.here)
+
     def forget(self, clients: Integers) -> None:
         """Let clients lose all they know, as after a crash; with their next points they come as new. O(clients)."""
         self._state.here[clients] = False

@@ -186,19 +186,7 @@ class SiteBlock:
             gone = np.zeros(len(sites), np.bool_)
         if start == 0:
             self._reserve(sites, objects)
-        row = absorb(
-            self._programs,
-            self._zones,
-            self._cells,
-            self._pairs.arrays,
-            self._index.table,
-            sites,
-            objects,
-            vectors,
-            gone,
-            start,
-            self._room,
-        )
+        row = absorb(*self._watched(), sites, objects, vectors, gone, start, self._room)
         if row == len(sites):
             return row, []
         which = slice(row, row + 1)
@@ -209,6 +197,27 @@ class SiteBlock:
             weight = None if weights is None else weights[which]
             return row + 1, self.join(time, sites[which], objects[which], vectors[which], weight)
         return row + 1, [self._told(time, int(sites[row]), int(objects[row]))]
+
+    def absorb(self, sites: Integers, objects: Integers, vectors: Floats) -> bool:
+        """Take updates, each of another pair, if none of them must be told; else nothing happens. O(rows)."""
+        self._reserve(sites, objects)
+        cells = self._index.table[objects, sites]
+        if (cells == NOWHERE).any() or not self._cells.alive[cells].all():
+            return False
+        before = self._rows[cells]
+        gone = np.zeros(len(sites), np.bool_)
+        if absorb(*self._watched(), sites, objects, vectors, gone, 0, self._room) == len(sites):
+            return True
+        self._rows[cells] = before
+        return False
+
+    def tell(self, time: int) -> list[Report]:
+        """Tell of all objects at all sites. O(objects times sites)."""
+        sites, objects = self._index.pairs()
+        here = self._cells.alive[self._index.table[objects, sites]]
+        free = self._zones.mode[objects] == FREE
+        parts = [(sites[which], objects[which]) for which in (here & free, here & ~free)]
+        return [self._report(time, *part) for part in parts if len(part[0])]
 
     def instant(
         self, times: Integers, sites: Integers, objects: Integers, vectors: Floats, gone: Booleans, start: int = 0

@@ -4,7 +4,7 @@ A frame carries messages of a protocol as they are (`skytide.protocols.*.message
 numbers are little-endian; every frame begins with version u8 and kind u8:
 
     HELLO    key 16 bytes, then the site's name
-    WELCOME  site u32, now f64, then the query as JSON
+    WELCOME  site u32, now f64, paired u8, then the query as JSON
     NAMES    ids: count u32, and for each a tag u8, a length u16 and bytes
     NUMBERS  count u32, then u32 each
     SAY      number u32, heard u32, flags u8, messages
@@ -49,11 +49,15 @@ class Hello:
 
 @dataclass(frozen=True)
 class Welcome:
-    """The coordinator's answer: the site's number, the coordinator's time in timestamps, and what is asked."""
+    """The coordinator's answer: the site's number, the coordinator's time in timestamps, and what is asked.
+
+    `paired`: objects in fragments are watched in pairs.
+    """
 
     site: int
     now: float
     query: dict[str, Any]
+    paired: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,8 +180,8 @@ def _body(frame: Frame) -> bytes:
     match frame:
         case Hello(site, key):
             return key + site.encode("ascii")
-        case Welcome(site, now, query):
-            return struct.pack("<Id", site, now) + json.dumps(query, allow_nan=False).encode()
+        case Welcome(site, now, query, paired):
+            return struct.pack("<Id?", site, now, paired) + json.dumps(query, allow_nan=False).encode()
         case Names(ids):
             return struct.pack("<I", len(ids)) + b"".join(map(_packed_id, ids))
         case Numbers(numbers):
@@ -264,7 +268,7 @@ def _hello(reader: _Reader) -> Hello:
 
 
 def _welcome(reader: _Reader) -> Welcome:
-    site, now = reader.numbers("<Id")
+    site, now, paired = reader.numbers("<Id?")
     if not (math.isfinite(now) and now >= 0.0):
         refuse("its time is none")
     try:
@@ -273,7 +277,7 @@ def _welcome(reader: _Reader) -> Welcome:
         refuse("its query is not JSON")
     if not isinstance(query, dict):
         refuse("its query is not an object")
-    return Welcome(site, now, query)
+    return Welcome(site, now, query, paired)
 
 
 def _names(reader: _Reader) -> Names:
