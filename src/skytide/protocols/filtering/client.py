@@ -12,8 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from skytide.kernel.filtering import outside
-from skytide.kernel.filtering_clients import BOXED, FREE, SAMPLED, Clients, absorb, catch_up, move
+from skytide.kernel.filtering_clients import BOXED, FREE, SAMPLED, Clients, absorb, catch_up, move, outside
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.messages import (

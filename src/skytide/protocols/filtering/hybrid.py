@@ -22,7 +22,8 @@ from typing import Self
 import numpy as np
 
 from skytide.kernel.batch import skyline_mask
-from skytide.kernel.filtering import NOBODY, Records, best_dominators, fitting, outside, recall, share_room, stand_apart
+from skytide.kernel.filtering import NOBODY, Records, best_dominators, fitting, recall, share_room, stand_apart
+from skytide.kernel.filtering_clients import outside
 from skytide.model import Floats, Integers
 from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.client import BOXED, SAMPLED

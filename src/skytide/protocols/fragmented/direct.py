@@ -150,6 +150,11 @@ class DirectCoordinator:
             )
             return self._pivot.begin(time)
 
+    @property
+    def known(self) -> Known:
+        """What sites have told."""
+        return self._known if self._pivot is None else self._pivot.known
+
     def skyline(self) -> Integers:
         """The objects in the f-skyline, in order. O(objects)."""
         return np.flatnonzero(self._member) if self._pivot is None else self._pivot.skyline()

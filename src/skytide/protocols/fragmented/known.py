@@ -138,6 +138,19 @@ class Known:
         here = self._means.alive[cells]
         return sites[here], cells[here]
 
+    def there(self, sites: Integers, objects: Integers) -> Booleans:
+        """Which of some pairs there are. O(pairs)."""
+        table, found = self.index.table, np.zeros(len(sites), np.bool_)
+        inside = np.flatnonzero((objects < table.shape[0]) & (sites < table.shape[1]))
+        cells = table[objects[inside], sites[inside]]
+        found[inside] = (cells != NOWHERE) & self._means.alive[cells]
+        return found
+
+    def at(self, site: int) -> Integers:
+        """The objects at a site, in order. O(objects)."""
+        objects = np.arange(len(self.index.table))
+        return objects[self.there(np.full(len(objects), site), objects)]
+
     def present(self, one: int) -> Booleans:
         """At which sites an object is. O(sites)."""
         cells = self.index.table[one]

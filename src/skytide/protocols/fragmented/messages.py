@@ -238,6 +238,11 @@ def encode(message: Message, components: int, functions: int) -> Iterator[bytes]
         yield data
 
 
+def site_of(data: bytes) -> int:
+    """The site that a message which `encode` made is from or for. O(1)."""
+    return int.from_bytes(data[4:8], "little")
+
+
 def decode(data: bytes) -> Message:
     """The message that `encode` made into bytes, of at least one record; an `InputError` for any other bytes.
 

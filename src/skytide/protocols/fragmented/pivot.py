@@ -241,6 +241,11 @@ class PivotCoordinator:
             self._shifted[:] = False
         return orders
 
+    @property
+    def known(self) -> Known:
+        """What sites have told."""
+        return self._known
+
     def skyline(self) -> Integers:
         """The objects in the f-skyline, in order. O(objects)."""
         return self._filter.skyline()

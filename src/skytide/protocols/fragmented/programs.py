@@ -45,7 +45,7 @@ from skytide.kernel.functions import (
     UNDER,
     VARIANCE,
 )  # fmt: skip
-from skytide.kernel.intervals import enclose
+from skytide.kernel.intervals import enclosed
 from skytide.kernel.relaxations import HIGH, LOW
 from skytide.model import Floats, Integers
 
@@ -168,7 +168,7 @@ class Program:
         for place, (op, left, _, _) in enumerate(self.nodes):
             if op == COLUMN and left in squares:
                 scratch[place, LOW] = 0.0
-        enclose(np.array(self.nodes, np.int64), np.array(self.constants), scratch, 0, len(self.nodes))
+        enclosed(np.array(self.nodes, np.int64), np.array(self.constants), scratch, 0, len(self.nodes))
         return scratch[:, [LOW, HIGH]]
 
     def _form(self) -> int:
@@ -250,7 +250,7 @@ def constant_of(tree: Tree) -> float:
         nodes += [[chain[tree.name], len(values) + place - 2, place, 0] for place in range(2, len(values))]
     constants = np.array(values + [0.0] * (len(nodes) - len(values)))
     scratch = np.empty((len(nodes), 3))
-    value = float(kernel.run(np.array(nodes, np.int64), constants, scratch, 0, len(nodes), np.empty(0)))
+    value = float(kernel.evaluate(np.array(nodes, np.int64), constants, scratch, 0, len(nodes), np.empty(0)))
     if not math.isfinite(value):
         raise OptionError("is not a finite number", value=text_of(tree), remedy="write constants that have a value")
     return value

@@ -280,7 +280,7 @@ class SiteBlock:
     def _anew(self, site: int, one: int) -> Integers:
         """Put the bases of an object, and of others with it, to where they are at a site; whose."""
         told: Integers = np.empty(len(self._versions), np.int64)
-        found = told[: spoken(*self._watched(), one, site, told)]
+        found = told[: spoken(*self._watched(), one, site, told, self._room)]
         cells = self._index.table[found, site]
         here: Integers = found[(cells != NOWHERE) & self._cells.alive[cells]]
         return here
@@ -403,8 +403,8 @@ class SiteBlock:
         if self._zones.mode[one] != PAIRED:
             cells = self._index.table[one, sites]
             sites = sites[(cells != NOWHERE) & self._cells.alive[cells]]
-            sites = sites[speaking(*self._watched(), one, sites)]
+            sites = sites[speaking(*self._watched(), one, sites, self._room)]
             return [self._report(time, sites, np.full(len(sites), one))] if len(sites) else []
-        sites = sites[unsettled(*self._watched(), one, sites)]
+        sites = sites[unsettled(*self._watched(), one, sites, self._room)]
         said = [(site, self._anew(site, one)) for site in sites.tolist()]
         return [self._report(time, np.full(len(told), site), told) for site, told in said if len(told)]

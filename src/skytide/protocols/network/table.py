@@ -1,0 +1,520 @@
+"""The coordinator: sites that come and go, and one dialogue after the other. Frames in, actions out; no socket.
+
+A dialogue takes what all sites have said by then, and runs the protocol with them until nobody has anything to say. Its
+record is then to be made durable (`Commit`); after that its outcome is published and all who took part are released
+(`committed`). A site that goes, or is awaited too long, is passed over: what it last told counts, and the answer is
+stale until it has come back and told all that it has. So is the answer after a restart, until all sites are back.
+
+The engine is deterministic: a record holds what was said, and `replay` comes to the same state.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from skytide.errors import InputError, StateError
+from skytide.model import Integers, Ledger
+from skytide.monitors.storage import HOSTILE, pack, unpack
+from skytide.protocols.network.engines import Engine, Told, engine_of, stored_engine
+from skytide.protocols.network.frames import (
+    NOBODY,
+    Id,
+    Names,
+    Numbers,
+    Reply,
+    Say,
+    Settled,
+    Tell,
+    Welcome,
+    decode,
+    encode,
+    refuse,
+)
+from skytide.protocols.network.query import Query
+
+SITE, NAMES, DIALOGUE = 1, 2, 3
+"""The kinds of records."""
+MOST_TIME = (1 << 32) - 1
+_KIND, _VERSION = "NetworkTable", 1
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send a frame to a site."""
+
+    site: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Close:
+    """End a site's connection: it said what it cannot, or is too slow."""
+
+    site: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """Append a record to the log; it need not be durable yet."""
+
+    kind: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Append a record, make the log durable, then call `committed`."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Publish:
+    """The answer after a dialogue: who left it and who entered it, as ids."""
+
+    left: tuple[Id, ...]
+    entered: tuple[Id, ...]
+
+
+Action = Send | Close | Record | Commit | Publish
+
+
+@dataclass
+class Seat:
+    """A site, as the coordinator knows it."""
+
+    name: str
+    key: bytes
+    number: int
+    here: bool = False
+    synced: bool = False
+    """Whether it has told all that it has since it came."""
+    done: bool = False
+    """Whether its values are final."""
+    away: float | None = None
+    """Since when it is not in touch, if it has objects."""
+    told: int = 0
+    """The number of the last TELL."""
+    spoken: int = 0
+    """The number of the last SAY, and of the last that was taken."""
+    taken: int = 0
+    said: Say | None = None
+    messages: list[Any] = field(default_factory=list)
+    """What it said, read."""
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A site that is out of touch, since when, and its objects."""
+
+    site: str
+    since: float
+    objects: tuple[Id, ...]
+
+
+@dataclass
+class _Dialogue:
+    time: int
+    parties: set[int]
+    lasting: set[int]
+    """Sites whose last words these are."""
+    fresh: set[int]
+    steps: list[dict[int, tuple[bytes, ...]]]
+    awaited: dict[int, float] = field(default_factory=dict)
+    """The sites that have not replied, and until when they may."""
+    replies: dict[int, list[Any]] = field(default_factory=dict)
+    raw: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
+    over: bool = False
+
+
+class Table:
+    """Keeps the skyline of what sites tell.
+
+    >>> table = Table(Query("filtering", minimize=("a",)))
+    >>> table.arrive("here", bytes(16), now=0.0)
+    0
+    >>> [type(action).__name__ for action in table.step(now=0.0)]
+    ['Record', 'Send']
+    """
+
+    def __init__(self, query: Query, *, patience: float = 2.0) -> None:
+        """`patience` is how many seconds a dialogue waits for a site."""
+        self.query, self._patience = query, patience
+        self._engine: Engine = engine_of(query)
+        self.seats: list[Seat] = []
+        self._by_name: dict[str, Seat] = {}
+        self._names: dict[Id, int] = {}
+        self._ids: list[Id] = []
+        self._skyline: Integers = np.zeros(0, np.int64)
+        self._dialogue: _Dialogue | None = None
+        self._out: list[Action] = []
+        self._time = 0
+        self._origin: float | None = None
+        self.dialogues = 0
+        self.crossed = 0
+        """SAYs that were not taken, since they crossed a TELL."""
+        self.ledger = Ledger()
+
+    # -- what is known -------------------------------------------------------------------------------------------------
+
+    def skyline(self) -> list[Id]:
+        """The published skyline, by id, in the order of the objects' numbers. O(its members)."""
+        return [self._ids[one] for one in self._skyline.tolist()]
+
+    def stale(self) -> list[Stale]:
+        """The sites out of touch, for which the answer is stale: none if it is exact. O(sites), O(objects) for each."""
+        return [
+            Stale(seat.name, seat.away, tuple(self._ids[one] for one in self._engine.at(seat.number).tolist()))
+            for seat in self.seats
+            if seat.away is not None
+        ]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the answer is true of all that sites have acknowledged. O(sites)."""
+        return all(seat.away is None for seat in self.seats)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is waiting for anything."""
+        return self._dialogue is None and all(seat.said is None for seat in self.seats)
+
+    @property
+    def objects(self) -> int:
+        """How many objects have numbers."""
+        return len(self._ids)
+
+    # -- sites come and go ---------------------------------------------------------------------------------------------
+
+    def arrive(self, name: str, key: bytes, now: float, *, trusted: bool = False) -> int:
+        """A site comes; its number. The name is free, or it is that site's own: by its key, or since it is `trusted`.
+
+        An `InputError` where another site of that name is here. If it is here itself, its old session is over.
+        """
+        seat = self._by_name.get(name)
+        if seat is None:
+            seat = Seat(name, key, len(self.seats))
+            self.seats.append(seat)
+            self._by_name[name] = seat
+            self._out.append(Record(SITE, _site_record(seat)))
+        elif seat.here and not trusted and seat.key != key:
+            raise InputError("is the name of a site that is here", value=name, remedy="choose another name")
+        elif seat.here:
+            self.leave(seat.number, now)
+        seat.key, seat.here, seat.synced, seat.done = key, True, False, False
+        seat.told = seat.spoken = seat.taken = 0
+        welcome = Welcome(seat.number, self._ticks(now), self.query.plain(), self._engine.paired)
+        self._out.append(Send(seat.number, encode(welcome)))
+        return seat.number
+
+    def leave(self, site: int, now: float) -> None:
+        """A site's connection is gone. What it last told counts, and is stale unless it was final."""
+        seat = self.seats[site]
+        if not seat.here:
+            return
+        seat.here = seat.synced = False
+        seat.said, seat.messages = None, []
+        if not seat.done and seat.away is None and len(self._engine.at(site)):
+            seat.away = now
+        if self._dialogue is not None:
+            self._dialogue.awaited.pop(site, None)
+
+    def forget(self, site: int) -> None:
+        """Take all objects off a site that is not here: it is not waited for any more."""
+        seat = self.seats[site]
+        if not seat.here:
+            seat.said, seat.messages = Say(0, 0, (), fresh=True), []
+
+    def _ticks(self, now: float) -> float:
+        """The time in timestamps; after a restart it goes on where it was."""
+        if self._origin is None:
+            self._origin = now - self._time * self.query.every
+        return min(float(MOST_TIME), max((now - self._origin) / self.query.every, float(self._time)))
+
+    # -- frames --------------------------------------------------------------------------------------------------------
+
+    def receive(self, site: int, data: bytes, now: float, most: int) -> None:
+        """Take a frame of a site, of so many bytes at most; `step` has what follows.
+
+        An `InputError` ends its session.
+        """
+        seat, frame = self.seats[site], decode(data, most)
+        if isinstance(frame, Names):
+            self._name(seat, frame)
+        elif isinstance(frame, Say):
+            self._hear(seat, frame)
+        elif isinstance(frame, Reply):
+            self._answer(seat, frame)
+        else:
+            refuse("it is not for a coordinator that knows the site")
+
+    def _name(self, seat: Seat, frame: Names) -> None:
+        new = dict.fromkeys(one for one in frame.ids if one not in self._names)
+        if new:
+            self._give(new)
+            self._out.append(Record(NAMES, encode(Names(tuple(new)))))
+        numbers = [self._names[one] for one in frame.ids]
+        if self._engine.exclusive:
+            others = self._engine.elsewhere(seat.number, np.array(numbers, np.int64))
+            numbers = [NOBODY if other else number for number, other in zip(numbers, others.tolist(), strict=True)]
+        self._out.append(Send(seat.number, encode(Numbers(tuple(numbers)))))
+
+    def _give(self, ids: Mapping[Id, Any]) -> None:
+        for one in ids:
+            self._names[one] = len(self._ids)
+            self._ids.append(one)
+
+    def _hear(self, seat: Seat, frame: Say) -> None:
+        if frame.number != seat.spoken + 1:
+            refuse("its number does not follow")
+        if frame.fresh == seat.synced or frame.heard > seat.told:
+            refuse("it is not what the session has come to")
+        messages = self._engine.read(seat.number, frame.messages, reply=False)
+        seat.spoken = frame.number
+        if frame.heard == seat.told:
+            seat.said, seat.messages = frame, messages
+        else:
+            self.crossed += 1
+        for message in frame.messages:
+            kind, count = self._engine.count(message)
+            self._count("up", kind, "coordinator", count, len(message), frame.fresh)
+
+    def _answer(self, seat: Seat, frame: Reply) -> None:
+        dialogue = self._dialogue
+        if dialogue is None or seat.number not in dialogue.awaited or frame.number != seat.told:
+            refuse("it replies to nothing")
+        dialogue.replies[seat.number] = self._engine.read(seat.number, frame.messages, reply=True)
+        dialogue.raw[seat.number] = frame.messages
+        del dialogue.awaited[seat.number]
+        for message in frame.messages:
+            kind, count = self._engine.count(message)
+            self._count("up", kind, "coordinator", count, len(message), seat.number in dialogue.fresh)
+
+    def _count(self, way: str, kind: str, receiver: str, count: int, size: int, initial: bool) -> None:
+        entry = self.ledger.entries.setdefault((initial, way, kind, receiver), [0, 0])
+        entry[0] += count
+        entry[1] += size
+
+    # -- dialogues -----------------------------------------------------------------------------------------------------
+
+    def step(self, now: float) -> list[Action]:
+        """Go on as far as possible; what is to be done, in this order. O(what was received)."""
+        while self._dialogue is None or not (self._dialogue.over or self._dialogue.awaited):
+            if self._dialogue is None:
+                if not self._begin(now):
+                    break
+            else:
+                dialogue = self._dialogue
+                dialogue.steps.append(dialogue.raw)
+                replies, dialogue.replies, dialogue.raw = dialogue.replies, {}, {}
+                self._tell(self._engine.go_on(replies), now)
+        out, self._out = self._out, []
+        return out
+
+    def late(self, now: float) -> list[int]:
+        """The sites that a dialogue has waited for too long: their connections are to be closed. O(awaited)."""
+        if self._dialogue is None:
+            return []
+        return [site for site, until in self._dialogue.awaited.items() if until <= now]
+
+    def _begin(self, now: float) -> bool:
+        """Begin a dialogue with what sites have said, if there is anything."""
+        said: dict[int, Say] = {}
+        messages: dict[int, list[Any]] = {}
+        for seat in self.seats:
+            if seat.said is not None:
+                frame, seat.said = seat.said, None
+                if self._checked(seat, frame):
+                    said[seat.number], messages[seat.number] = frame, seat.messages
+                    seat.taken = frame.number
+                seat.messages = []
+        if not said:
+            return False
+        self._time = int(self._ticks(now))
+        fresh = {site for site, frame in said.items() if frame.fresh}
+        lasting = {site for site, frame in said.items() if frame.last}
+        steps = [{site: frame.messages for site, frame in said.items()}]
+        self._dialogue = _Dialogue(self._time, set(said), lasting, fresh, steps)
+        for site in fresh:
+            self.seats[site].synced = self.seats[site].here
+        self._tell(self._engine.begin(self._time, messages, fresh), now)
+        return True
+
+    def _checked(self, seat: Seat, frame: Say) -> bool:
+        try:
+            self._engine.check(seat.number, seat.messages, len(self._ids), fresh=frame.fresh)
+        except InputError as error:
+            self._out.append(Close(seat.number, str(error)))
+            return False
+        return True
+
+    def _tell(self, told: Told, now: float) -> None:
+        """Tell sites what the engine has for them; nothing to anybody ends the dialogue."""
+        dialogue = self._dialogue
+        assert dialogue is not None
+        if not told:
+            dialogue.over = True
+            self._out.append(Commit(_dialogue_record(dialogue)))
+            return
+        for site, messages in told.items():
+            seat = self.seats[site]
+            if not (seat.here and seat.synced):
+                continue
+            if seat.said is not None:
+                seat.said, seat.messages = None, []
+                self.crossed += 1
+            seat.told += 1
+            dialogue.parties.add(site)
+            dialogue.awaited[site] = now + self._patience
+            tell = Tell(seat.told, seat.taken, dialogue.time, tuple(messages))
+            self._out.append(Send(site, encode(tell)))
+            for message in messages:
+                kind, count = self._engine.count(message)
+                self._count("down", kind, seat.name, count, len(message), site in dialogue.fresh)
+
+    def committed(self) -> list[Action]:
+        """The record of the dialogue is durable: publish, and release all who took part. O(objects)."""
+        dialogue = self._dialogue
+        assert dialogue is not None and dialogue.over
+        out: list[Action] = [self._published()]
+        for site in sorted(dialogue.parties):
+            seat = self.seats[site]
+            if seat.here and seat.synced:
+                out.append(Send(site, encode(Settled(seat.taken))))
+            self._settle(seat, fresh=site in dialogue.fresh, last=site in dialogue.lasting)
+        self._dialogue = None
+        self.dialogues += 1
+        return out
+
+    def _published(self) -> Publish:
+        before, self._skyline = self._skyline, self._engine.skyline()
+        left, entered = np.setdiff1d(before, self._skyline), np.setdiff1d(self._skyline, before)
+        return Publish(*(tuple(self._ids[one] for one in each.tolist()) for each in (left, entered)))
+
+    def _settle(self, seat: Seat, *, fresh: bool, last: bool) -> None:
+        if fresh and (seat.synced or not len(self._engine.at(seat.number))):
+            seat.away = None
+        if last and (seat.synced or not seat.here):
+            seat.done, seat.away = True, None
+
+    # -- the log -------------------------------------------------------------------------------------------------------
+
+    def replay(self, kind: int, data: bytes) -> Publish | None:
+        """Take a record of the log; what a dialogue changed. A `StateError` for a record that is none."""
+        try:
+            if kind == SITE:
+                seat = _read_site(data, len(self.seats))
+                self.seats.append(seat)
+                self._by_name[seat.name] = seat
+            elif kind == NAMES:
+                frame = decode(data)
+                assert isinstance(frame, Names)
+                self._give(dict.fromkeys(frame.ids))
+            elif kind == DIALOGUE:
+                return self._repeat(data)
+            return None
+        except (InputError, AssertionError, struct.error, *HOSTILE) as error:
+            raise StateError(f"a record cannot be read ({error})", remedy="restore the folder from a copy") from None
+
+    def _repeat(self, data: bytes) -> Publish:
+        time, flags, steps = _read_dialogue(data)
+        fresh = [site for site, flag in flags.items() if flag & 1]
+        read = self._engine.read
+        self._time = time
+        self._engine.begin(time, {site: read(site, said, reply=False) for site, said in steps[0].items()}, fresh)
+        for step in steps[1:]:
+            self._engine.go_on({site: read(site, said, reply=True) for site, said in step.items()})
+        self.dialogues += 1
+        for site, flag in flags.items():
+            self.seats[site].done = bool(flag & 2)
+        return self._published()
+
+    def restarted(self, now: float) -> None:
+        """After all records are replayed: nobody is here, and what is not final is stale."""
+        for seat in self.seats:
+            seat.away = None if seat.done or not len(self._engine.at(seat.number)) else now
+
+    def to_bytes(self) -> bytes:
+        """Everything, between two dialogues: versioned, without pickle. O(objects)."""
+        assert self._dialogue is None
+        ids = np.frombuffer(encode(Names(tuple(self._ids))), np.uint8)
+        sites = [[seat.name, seat.key.hex(), seat.done] for seat in self.seats]
+        meta: dict[str, Any] = {"query": self.query.plain(), "sites": sites, "time": self._time}
+        meta |= {"dialogues": self.dialogues, "ledger": [[*key, *entry] for key, entry in self.ledger.entries.items()]}
+        engine = np.frombuffer(self._engine.to_bytes(), np.uint8)
+        return pack(_KIND, _VERSION, meta, {"ids": ids, "engine": engine, "skyline": self._skyline})
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, query: Query, *, patience: float = 2.0) -> Self:
+        """What `to_bytes` gave, for the same query; a `StateError` for any other bytes."""
+        meta, parts = unpack(blob, _KIND, _VERSION)
+        try:
+            if Query.read(meta["query"]) != query:
+                raise StateError("the folder belongs to another query", remedy="use another folder, or that query")
+            made = cls(query, patience=patience)
+            made._engine = stored_engine(query, parts["engine"].tobytes())
+            frame = decode(parts["ids"].tobytes(), most=1 << 40)
+            assert isinstance(frame, Names)
+            made._give(dict.fromkeys(frame.ids))
+            for name, key, done in meta["sites"]:
+                seat = Seat(str(name), bytes.fromhex(key), len(made.seats), done=bool(done))
+                made.seats.append(seat)
+                made._by_name[seat.name] = seat
+            made._time, made.dialogues = int(meta["time"]), int(meta["dialogues"])
+            made._skyline = parts["skyline"].astype(np.int64)
+            for initial, way, kind, receiver, count, size in meta["ledger"]:
+                made.ledger.entries[bool(initial), str(way), str(kind), str(receiver)] = [int(count), int(size)]
+            return made
+        except (InputError, AssertionError, *HOSTILE) as error:
+            raise StateError(f"the snapshot cannot be read ({error})", remedy="restore it from a copy") from None
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def _site_record(seat: Seat) -> bytes:
+    return json.dumps({"name": seat.name, "key": seat.key.hex()}).encode()
+
+
+def _read_site(data: bytes, number: int) -> Seat:
+    plain = json.loads(data)
+    return Seat(str(plain["name"]), bytes.fromhex(plain["key"]), number)
+
+
+def _dialogue_record(dialogue: _Dialogue) -> bytes:
+    """Time, how many steps, and for each who says what; of the first also whether it is fresh and last."""
+    parts = [struct.pack("<II", dialogue.time, len(dialogue.steps))]
+    for step in dialogue.steps:
+        parts.append(struct.pack("<I", len(step)))
+        for site, messages in step.items():
+            flags = (site in dialogue.fresh) + 2 * (site in dialogue.lasting)
+            say = encode(Say(0, 0, messages))
+            parts += (struct.pack("<IBI", site, flags, len(say)), say)
+    return b"".join(parts)
+
+
+def _read_dialogue(data: bytes) -> tuple[int, dict[int, int], list[dict[int, tuple[bytes, ...]]]]:
+    time, count = struct.unpack_from("<II", data)
+    steps: list[dict[int, tuple[bytes, ...]]] = []
+    flags: dict[int, int] = {}
+    at = 8
+    for _ in range(count):
+        (sites,) = struct.unpack_from("<I", data, at)
+        at += 4
+        steps.append({})
+        for _ in range(sites):
+            site, flag, size = struct.unpack_from("<IBI", data, at)
+            say = decode(data[at + 9 : at + 9 + size], most=1 << 40)
+            assert isinstance(say, Say)
+            at += 9 + size
+            steps[-1][site] = say.messages
+            if len(steps) == 1:
+                flags[site] = flag
+    return time, flags, steps
