@@ -15,12 +15,12 @@ from skytide.kernel.filtering import (
     fitting,
     judge,
     keep_below,
-    outside,
     recall,
     set_apart,
     share_room,
     stand_apart,
 )
+from skytide.kernel.filtering_clients import outside
 from skytide.model import Booleans, Floats, Integers
 from skytide.reference.batch import dominates, skyline
 

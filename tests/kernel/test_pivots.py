@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skytide.kernel.filtering import Records, outside
+from skytide.kernel.filtering import Records
+from skytide.kernel.filtering_clients import outside
 from skytide.kernel.pivots import part_holders, part_members
 from skytide.model import Floats
 from skytide.reference.batch import dominates, skyline

@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from skytide.kernel.dominance import dominates_at, weakly_dominates_at
+from skytide.kernel.filtering_clients import FADING
 from skytide.model import Booleans, Floats, Integers
 
 NOBODY = -1
@@ -30,8 +31,6 @@ PROBE = 1.5
 """A probe costs c_u + 2 c_d and a failure c_u + c_d; with equal prices this is their ratio."""
 NEAR = 0.05
 """A boundary at the end of a reach still costs something: this share of its width halves the cost."""
-FADING = 1 / 64
-"""The share of the recent reach that is forgotten at each timestamp."""
 HOLDER = 4.0
 """How much dearer the failure of a dominator is than that of a record which hangs on it: others are asked then."""
 
@@ -49,19 +48,6 @@ class Records(NamedTuple):
     floor: Floats
     roof: Floats
     fresh: Booleans
-
-
-@njit(cache=True)
-def outside(low: Floats, high: Floats, points: Floats) -> Booleans:
-    """Which points are not in their boxes. O(n d)."""
-    n, d = points.shape
-    found = np.zeros(n, np.bool_)
-    for i in range(n):
-        for k in range(d):
-            if not (low[i, k] <= points[i, k] <= high[i, k]):
-                found[i] = True
-                break
-    return found
 
 
 @njit(cache=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from skytide.kernel.filtering import FADING
+from skytide.kernel.compiled import entrance, njit
 from skytide.model import Booleans, Floats, Integers
 
 FREE, BOXED, SAMPLED = 0, 1, 2
 """What keeps a client quiet: nothing, a box, a schedule; or both of the latter (the paper's mixed mode)."""
+FADING = 1 / 64
+"""The share of the recent reach that is forgotten at each timestamp."""
 
 
 class Clients(NamedTuple):
@@ -35,6 +36,21 @@ class Clients(NamedTuple):
     stale: Booleans
 
 
+@entrance
+@njit(cache=True)
+def outside(low: Floats, high: Floats, points: Floats) -> Booleans:
+    """Which points are not in their boxes. O(n d)."""
+    n, d = points.shape
+    found = np.zeros(n, np.bool_)
+    for i in range(n):
+        for k in range(d):
+            if not (low[i, k] <= points[i, k] <= high[i, k]):
+                found[i] = True
+                break
+    return found
+
+
+@entrance
 @njit(cache=True)
 def catch_up(state: Clients, who: Integers, time: int) -> None:
     """Let the reach of clients fade to a timestamp, as if they had stayed where they are. O(who d)."""
@@ -43,12 +59,24 @@ def catch_up(state: Clients, who: Integers, time: int) -> None:
 
 
 @njit(cache=True, _nrt=False)
+def _kept(steps: int) -> float:
+    """The share of a reach that is left after so many timestamps: a power, by squaring."""
+    kept, factor = 1.0, 1.0 - FADING
+    while steps > 0:
+        if steps & 1:
+            kept *= factor
+        factor *= factor
+        steps >>= 1
+    return kept
+
+
+@njit(cache=True, _nrt=False)
 def _fade(state: Clients, one: int, time: int) -> None:
     steps = time - state.since[one]
     if steps <= 0:
         return
     state.since[one] = time
-    kept = (1.0 - FADING) ** steps
+    kept = _kept(steps)
     for k in range(state.points.shape[1]):
         point = state.points[one, k]
         down, up = point - state.floor[one, k], state.roof[one, k] - point
@@ -57,6 +85,7 @@ def _fade(state: Clients, one: int, time: int) -> None:
         state.roof[one, k] = max(point, point + up * kept) if 0.0 <= up < np.inf else point
 
 
+@entrance
 @njit(cache=True)
 def move(state: Clients, who: Integers, points: Floats, time: int) -> None:
     """Put clients to their points of a timestamp; their reach fades to it and holds them. O(who d)."""
@@ -78,6 +107,7 @@ def _move(state: Clients, one: int, points: Floats, row: int, time: int) -> None
     state.stale[one] |= moved
 
 
+@entrance
 @njit(cache=True)
 def absorb(state: Clients, time: int, cuts: Integers, clients: Integers, points: Floats, sampled: Booleans) -> int:
     """Take timestamps from `time` on as long as nobody has anything to say; how many were taken.

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skytide.kernel.compiled import entrance, inline, lean, njit, row_of
 from skytide.kernel.functions import Programs, bounds
-from skytide.kernel.rtree_lanes import lean
 from skytide.model import Booleans, Floats, Integers
 
 NOWHERE = -1
@@ -26,11 +25,6 @@ ALL = -1
 """In a pair: all columns."""
 FAR = 2.3
 """Objects of a pair may be so many times as far apart as their centres are before a site tells of them."""
-
-
-_inline = njit(
-    cache=True, _nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
 
 
 class Cells(NamedTuple):
@@ -75,17 +69,18 @@ def inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
     return bool(_inside(programs, zones, one, drift))
 
 
-@_inline
+@inline
 def _inside(programs: Programs, zones: Zones, one: int, drift: Floats) -> bool:
     """`inside`. A bound that is not finite says that a function may be undefined."""
+    centre = row_of(zones.centre, one)
     for k in range(zones.low.shape[1]):
-        bottom, top = bounds(programs, k, zones.centre[one], drift)
+        bottom, top = bounds(programs, k, centre, drift)
         if not (zones.low[one, k] <= bottom and top <= zones.high[one, k] and -np.inf < bottom and top < np.inf):
             return False
     return True
 
 
-@_inline
+@inline
 def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts: Floats, levels: Floats) -> bool:
     """Whether the drift vectors of a pair's objects, at one site or the coordinator, keep its order.
 
@@ -93,10 +88,11 @@ def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts:
     is wrong then, but if sites told only of the one direction, the coordinator's share would be used up soon.
     """
     left, right, column = pairs.left[pair], pairs.right[pair], pairs.column[pair]
+    centres, drifting = (row_of(centre, left), row_of(centre, right)), (row_of(drifts, 0), row_of(drifts, 1))
     for k in range(programs.sign.shape[0]):
         if column in (ALL, k):
-            low, top = bounds(programs, k, centre[left], drifts[0])
-            bottom, high = bounds(programs, k, centre[right], drifts[1])
+            low, top = bounds(programs, k, centres[0], drifting[0])
+            bottom, high = bounds(programs, k, centres[1], drifting[1])
             if not (-np.inf < low and top < np.inf and -np.inf < bottom and high < np.inf and top <= bottom):
                 return False
             if top == bottom and (column == k or pairs.strict[pair] == k):
@@ -106,35 +102,36 @@ def ordered(programs: Programs, centre: Floats, pairs: Pairs, pair: int, drifts:
     return True
 
 
-@_inline
-def _drift(cells: Cells, centre: Floats, one: int, cell: int, stretch: float, drift: Floats) -> None:
-    for j in range(drift.shape[0]):
-        drift[j] = centre[one, j]
+@inline
+def _drift(cells: Cells, centre: Floats, one: int, cell: int, stretch: float, room: Floats, side: int) -> None:
+    """Put a drift vector into a row of `room`."""
+    for j in range(room.shape[1]):
+        room[side, j] = centre[one, j]
         if cell != NOWHERE and cells.alive[cell]:
-            drift[j] += (cells.vector[cell, j] - cells.base[cell, j]) * stretch
+            room[side, j] += (cells.vector[cell, j] - cells.base[cell, j]) * stretch
 
 
-@_inline
+@inline
 def _kept(
     programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, pair: int, site: int, room: Floats
 ) -> bool:
     """Whether a site sees a pair in order."""
     for side in range(2):
         one = pairs.left[pair] if side == 0 else pairs.right[pair]
-        _drift(cells, zones.centre, one, index[one, site], pairs.stretch[pair, side], room[side])
+        _drift(cells, zones.centre, one, index[one, site], pairs.stretch[pair, side], room, side)
     return bool(ordered(programs, zones.centre, pairs, pair, room, zones.low))
 
 
-@_inline
+@inline
 def _quiet(
     programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, site: int, room: Floats
 ) -> bool:
     """Whether a site need not speak of an object."""
     if zones.mode[one] == FREE:
         return False
-    _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room[0])
+    _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room, 0)
     if zones.mode[one] == ZONED:
-        return bool(_inside(programs, zones, one, room[0]))
+        return bool(_inside(programs, zones, one, row_of(room, 0)))
     covered = False
     for place in range(pairs.starts[one], pairs.starts[one + 1]):
         pair = pairs.entries[place]
@@ -142,14 +139,16 @@ def _quiet(
             return False
         covered |= pairs.column[pair] == ALL
     if not covered:  # no pair has looked at all functions: they must have values
-        _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room[0])
+        _drift(cells, zones.centre, one, index[one, site], zones.stretch[one], room, 0)
+        centre, drift = row_of(zones.centre, one), row_of(room, 0)
         for k in range(zones.low.shape[1]):
-            bottom, top = bounds(programs, k, zones.centre[one], room[0])
+            bottom, top = bounds(programs, k, centre, drift)
             if not (-np.inf < bottom and top < np.inf):
                 return False
     return True
 
 
+@entrance
 @lean
 def absorb(
     programs: Programs,
@@ -190,7 +189,7 @@ def absorb(
     return int(sites.shape[0])
 
 
-@_inline
+@inline
 def _same(cells: Cells, cell: int) -> bool:
     """Whether a cell is at its base."""
     same = True
@@ -199,28 +198,30 @@ def _same(cells: Cells, cell: int) -> bool:
     return same
 
 
+@entrance
 @njit(cache=True)
 def speaking(
-    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, sites: Integers
-) -> Booleans:
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, sites: Integers,
+    room: Floats,
+) -> Booleans:  # fmt: skip
     """Which sites have to speak of an object that they have: it differs from its base there, and is not quiet."""
-    d = cells.vector.shape[1]
-    room, found = np.empty((2, d)), np.zeros(sites.shape[0], np.bool_)
+    found = np.zeros(sites.shape[0], np.bool_)
     for place in range(sites.shape[0]):
         if not _same(cells, index[one, sites[place]]):
             found[place] = not _quiet(programs, zones, cells, pairs, index, one, sites[place], room)
     return found
 
 
-@njit(cache=True)
+@entrance
+@lean
 def spoken(
-    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, site: int, told: Integers
-) -> int:
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, site: int, told: Integers,
+    room: Floats,
+) -> int:  # fmt: skip
     """Begin anew with an object at a site, and with those whose pairs are out of order then; how many, in `told`.
 
     What is at its base, or not at the site, has nothing to tell.
     """
-    room = np.empty((2, cells.vector.shape[1]))
     told[0] = one
     found, place = 1, 0
     while place < found:
@@ -243,12 +244,14 @@ def spoken(
     return found
 
 
+@entrance
 @njit(cache=True)
 def unsettled(
-    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, sites: Integers
-) -> Booleans:
+    programs: Programs, zones: Zones, cells: Cells, pairs: Pairs, index: Integers, one: int, sites: Integers,
+    room: Floats,
+) -> Booleans:  # fmt: skip
     """Which sites do not see all pairs of an object in order."""
-    room, found = np.empty((2, cells.vector.shape[1])), np.zeros(sites.shape[0], np.bool_)
+    found = np.zeros(sites.shape[0], np.bool_)
     for place in range(sites.shape[0]):
         for entry in range(pairs.starts[one], pairs.starts[one + 1]):
             if not _kept(programs, zones, cells, pairs, index, pairs.entries[entry], sites[place], room):

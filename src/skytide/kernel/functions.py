@@ -27,8 +27,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skytide.kernel.compiled import entrance, exp, inline, lean, log, njit, power, row_of
 from skytide.kernel.relaxations import (
     AT_E,
     HIGH,
@@ -47,7 +47,6 @@ from skytide.kernel.relaxations import (
     scaled,
     square,
 )  # fmt: skip
-from skytide.kernel.rtree_lanes import lean
 from skytide.model import Floats, Integers
 
 (
@@ -65,10 +64,6 @@ OP, LEFT, RIGHT, TOP = range(4)
 increasing functions and such are above the node, so that convex level sets are enough."""
 
 DRIFT = 2.0**-48
-
-_inline = njit(
-    cache=True, _nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
 
 
 class Programs(NamedTuple):
@@ -96,9 +91,9 @@ class Programs(NamedTuple):
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-@_inline
+@inline
 def _power(x: float, y: float) -> float:
-    return math.nan if x == 0.0 and y < 0.0 else x**y
+    return math.nan if x == 0.0 and y < 0.0 else power(x, y)
 
 
 @lean
@@ -145,7 +140,7 @@ def run(nodes: Integers, constants: Floats, scratch: Floats, start: int, stop: i
             elif op == SQRT:
                 x = math.nan if a < 0.0 else math.sqrt(a)
             elif op == EXP:
-                x = math.exp(a)
+                x = exp(a)
             elif op == LOG:
                 x = math.log(a) if a > 0.0 else math.nan
             elif op == POWER:
@@ -154,6 +149,10 @@ def run(nodes: Integers, constants: Floats, scratch: Floats, start: int, stop: i
                 x = _power(a, b)
         scratch[i, AT_E] = x
     return x
+
+
+evaluate = entrance(run)
+"""`run`, for those who are not compiled."""
 
 
 @njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
@@ -167,14 +166,20 @@ def value(programs: Programs, k: int, means: Floats) -> float:
     )  # fmt: skip
 
 
-@njit(cache=True)
 def values(programs: Programs, means: Floats) -> Floats:
     """All functions, smaller is better, at the vectors that are the rows of a matrix: a row for each. O(n nodes)."""
     found = np.empty((means.shape[0], programs.sign.shape[0]))
-    for i in range(found.shape[0]):
-        for k in range(found.shape[1]):
-            found[i, k] = value(programs, k, means[i])
+    _values(programs, means, found)
     return found
+
+
+@entrance
+@lean
+def _values(programs: Programs, means: Floats, found: Floats) -> None:
+    for i in range(found.shape[0]):
+        at = row_of(means, i)
+        for k in range(found.shape[1]):
+            found[i, k] = value(programs, k, at)
 
 
 # -- bounds ------------------------------------------------------------------------------------------------------------
@@ -187,7 +192,7 @@ def bounds(programs: Programs, k: int, e: Floats, u: Floats) -> tuple[float, flo
     O(nodes), for a LINEAR function O(d).
     """
     if programs.shape[k] == LINEAR:
-        d = e.shape[0]
+        d = len(e)
         total, size = programs.coefficients[k, d], programs.sizes[k, d]
         for i in range(d):
             total += programs.coefficients[k, i] * u[i]
@@ -205,13 +210,18 @@ def bounds(programs: Programs, k: int, e: Floats, u: Floats) -> tuple[float, flo
     return low, high
 
 
-@njit(cache=True)
 def bounds_of(programs: Programs, k: int, e: Floats, u: Floats) -> Floats:
     """The `bounds` of function k at the rows of two matrices: a row with the two for each. O(n nodes)."""
     found = np.empty((e.shape[0], 2))
-    for i in range(found.shape[0]):
-        found[i, 0], found[i, 1] = bounds(programs, k, e[i], u[i])
+    _bounds_of(programs, k, e, u, found)
     return found
+
+
+@entrance
+@lean
+def _bounds_of(programs: Programs, k: int, e: Floats, u: Floats, found: Floats) -> None:
+    for i in range(found.shape[0]):
+        found[i, 0], found[i, 1] = bounds(programs, k, row_of(e, i), row_of(u, i))
 
 
 @lean
@@ -299,7 +309,7 @@ def _curved(
     # a ** b is exp(b log a)
     if not low > 0:
         return math.nan, math.nan
-    exponent = math.log(at)
+    exponent = log(at)
     low, high = logarithm(low, high, at, least, False)
     if fixed:
         low, high = scaled(low_b, high_b, exponent, False)

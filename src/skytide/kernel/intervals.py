@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from skytide.kernel.compiled import entrance, exp, inline, lean, njit, power
 from skytide.kernel.functions import (
     ABS,
     ADD,
@@ -46,7 +45,6 @@ from skytide.kernel.functions import (
     run,
 )
 from skytide.kernel.relaxations import AT_E, HIGH, LOW
-from skytide.kernel.rtree_lanes import lean
 from skytide.model import Floats, Integers
 
 _PAD = 2.0**-51
@@ -56,10 +54,6 @@ _TINY_NORM = 2.0**-530
 _WIDE = 2.0**-46
 _STEPS = 40
 """Halvings: an error of 2^-40 counts squared."""
-
-_inline = njit(
-    cache=True, _nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
 
 
 # -- balls -------------------------------------------------------------------------------------------------------------
@@ -100,7 +94,7 @@ def ball_range(programs: Programs, k: int, centre: Floats, radius: float) -> tup
     return _finite(low, high)
 
 
-@_inline
+@inline
 def _finite(low: float, high: float) -> tuple[float, float]:
     if low > -math.inf and high < math.inf:
         return low, high
@@ -214,7 +208,7 @@ def enclose(nodes: Integers, constants: Floats, scratch: Floats, start: int, sto
                 low, high = _out(math.sqrt(max(a, 0.0)), math.sqrt(max(b, 0.0)), _PAD)
                 low = max(low, 0.0)
             elif op == EXP:
-                low, high = _out(math.exp(a), math.exp(b), _LIBRARY)
+                low, high = _out(exp(a), exp(b), _LIBRARY)
                 low = max(low, 0.0)
             elif op == LOG:
                 fine = a > 0
@@ -229,40 +223,44 @@ def enclose(nodes: Integers, constants: Floats, scratch: Floats, start: int, sto
                 if fine:
                     low, high = _out(math.log(a), math.log(b), _LIBRARY)
                     low, high = _times(low, high, c, d)
-                    low, high = _out(math.exp(low), math.exp(high), _LIBRARY)
+                    low, high = _out(exp(low), exp(high), _LIBRARY)
                     low = max(low, 0.0)
         certain &= fine
         scratch[i, LOW], scratch[i, HIGH] = low, high
     return certain
 
 
-@_inline
+enclosed = entrance(enclose)
+"""`enclose`, for those who are not compiled."""
+
+
+@inline
 def _out(low: float, high: float, share: float) -> tuple[float, float]:
     """Both ends moved outwards by a share and a little; what is not a number is unbounded."""
     low, high = low - (abs(low) * share + _TINY), high + (abs(high) * share + _TINY)
     return (low if low == low else -math.inf), (high if high == high else math.inf)
 
 
-@_inline
+@inline
 def _product(x: float, y: float) -> float:
     """An infinite end stands for all large numbers: 0 times that is 0."""
     return 0.0 if x == 0.0 or y == 0.0 else x * y
 
 
-@_inline
+@inline
 def _times(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     p, q, r, s = _product(a, c), _product(a, d), _product(b, c), _product(b, d)
     return _out(min(min(p, q), min(r, s)), max(max(p, q), max(r, s)), _PAD)
 
 
-@_inline
+@inline
 def _squared(a: float, b: float) -> tuple[float, float]:
     near, far = (0.0 if a <= 0 <= b else min(abs(a), abs(b))), max(abs(a), abs(b))
     low, high = _out(near * near, far * far, _PAD)
     return max(low, 0.0), high
 
 
-@_inline
+@inline
 def _divided(a: float, b: float, c: float, d: float) -> tuple[float, float, bool]:
     if not (c > 0 or d < 0):
         return -math.inf, math.inf, False
@@ -283,12 +281,12 @@ def _raised(a: float, b: float, p: float) -> tuple[float, float, bool]:
         return -math.inf, math.inf, False
     if not whole:
         fine = a >= 0
-        x, y = max(a, 0.0) ** p, max(b, 0.0) ** p
+        x, y = power(max(a, 0.0), p), power(max(b, 0.0), p)
         if p < 0:
             x, y = y, x
         low, high = _out(x, y, _LIBRARY)
         return max(low, 0.0), high, fine
-    x, y = a**p, b**p
+    x, y = power(a, p), power(b, p)
     if odd:
         low, high = _out(min(x, y), max(x, y), _LIBRARY)
         return low, high, True

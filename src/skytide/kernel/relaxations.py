@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from skytide.kernel.rtree_lanes import lean
+from skytide.kernel.compiled import exp, inline, lean, log, over, power
 from skytide.model import Floats
 
 AT_E, LOW, HIGH = range(3)
@@ -32,12 +30,8 @@ _TINY_NORM = 2.0**-500
 _SMALL = 2.0**-900
 """Where products lose digits: what is smaller has no tangent."""
 
-_inline = njit(
-    cache=True, _nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
 
-
-@_inline
+@inline
 def padded(low: float, high: float, top: bool) -> tuple[float, float]:
     """Room for the rounding of one operation, here and in the value itself.
 
@@ -49,13 +43,13 @@ def padded(low: float, high: float, top: bool) -> tuple[float, float]:
     return low - room, high + room
 
 
-@_inline
+@inline
 def widened(low: float, high: float, share: float) -> tuple[float, float]:
     """Room for rounding at the top, for any share."""
     return low - (abs(low) * share + TINY), high + (abs(high) * share + TINY)
 
 
-@_inline
+@inline
 def scaled(low: float, high: float, factor: float, top: bool) -> tuple[float, float]:
     """x times a constant."""
     if factor < 0:
@@ -63,7 +57,7 @@ def scaled(low: float, high: float, factor: float, top: bool) -> tuple[float, fl
     return padded(factor * low, factor * high, top)
 
 
-@_inline
+@inline
 def norm(scratch: Floats, first: int, stop: int, length: float) -> tuple[float, float]:
     """The norm of the largest magnitudes, and the tangent at e; 0 where there is none."""
     far, near = 0.0, 0.0
@@ -79,7 +73,7 @@ def norm(scratch: Floats, first: int, stop: int, length: float) -> tuple[float, 
     return (near / length - room if length > _TINY_NORM else -room), far + room
 
 
-@_inline
+@inline
 def square(low: float, high: float, at: float, top: bool) -> tuple[float, float]:
     """x²: convex, with a tangent below."""
     most = max(high, -low)
@@ -91,7 +85,7 @@ def square(low: float, high: float, at: float, top: bool) -> tuple[float, float]
     return at * (2 * near - at) - room, most * most + room
 
 
-@_inline
+@inline
 def product(low_a: float, high_a: float, at_a: float, low_b: float, high_b: float, at_b: float) -> tuple[float, float]:
     """a b = ((s a + b / s)² - (s a - b / s)²) / 4: of each square one side is convex, the other has a tangent.
 
@@ -108,11 +102,12 @@ def product(low_a: float, high_a: float, at_a: float, low_b: float, high_b: floa
     most_p, most_q = max(high_p, -low_p), max(high_q, -low_q)
     near_p = abs(p) * (2 * (low_p if p > 0 else -high_p) - abs(p))
     near_q = abs(q) * (2 * (low_q if q > 0 else -high_q) - abs(q))
-    room = PAD * ((most_p + abs(p)) ** 2 + (most_q + abs(q)) ** 2) + TINY
+    far_p, far_q = most_p + abs(p), most_q + abs(q)
+    room = PAD * (far_p * far_p + far_q * far_q) + TINY
     return (near_p - most_q * most_q) / 4 - room, (most_p * most_p - near_q) / 4 + room
 
 
-@_inline
+@inline
 def inverse(low: float, high: float, at: float) -> tuple[float, float]:
     """1 / x, convex for x > 0. For x < 0 it is -1 / -x."""
     negative = at < 0
@@ -127,7 +122,7 @@ def inverse(low: float, high: float, at: float) -> tuple[float, float]:
     return low, high
 
 
-@_inline
+@inline
 def quotient(
     low_a: float, high_a: float, at_a: float, low_b: float, high_b: float, at_b: float, top: bool
 ) -> tuple[float, float]:
@@ -149,61 +144,61 @@ def quotient(
 # -- functions with a curve --------------------------------------------------------------------------------------------
 
 
-@_inline
+@inline
 def exponential(low: float, high: float, at: float, top: bool) -> tuple[float, float]:
     """exp(x): convex and increasing, with a tangent below."""
-    most = math.exp(high)
+    most = exp(high)
     if top:
-        return widened(math.exp(low), most, LIBRARY)
-    there = math.exp(at)
+        return widened(exp(low), most, LIBRARY)
+    there = exp(at)
     room = LIBRARY * (most + there * (1 + max(high, -low) + abs(at))) + TINY
     if there < _SMALL:
         return -room, most + room
     return there * (1 + low - at) - room, most + room
 
 
-@_inline
+@inline
 def logarithm(low: float, high: float, at: float, least: float, top: bool) -> tuple[float, float]:
     """log(x): concave and increasing, with a tangent above; `least` is what x never goes below."""
     if not low > 0 and not least > 0:
         return math.nan, math.nan
-    under = math.log(low) if low > 0 else -math.inf
+    under = log(low) if low > 0 else -math.inf
     if top:
-        return widened(under, math.log(high), LIBRARY)
-    there = math.log(at)
-    upper = there + (high - at) / at
-    deepest = math.log(least) if least > 0 else under
-    room = LIBRARY * (max(upper, -deepest) + abs(there) + high / at + 1) + TINY
+        return widened(under, log(high), LIBRARY)
+    there = log(at)
+    upper = there + over(high - at, at)
+    deepest = log(least) if least > 0 else under
+    room = LIBRARY * (max(upper, -deepest) + abs(there) + over(high, at) + 1) + TINY
     return under - room, upper + room
 
 
-@_inline
+@inline
 def root(low: float, high: float, at: float, p: float, least: float, top: bool) -> tuple[float, float]:
     """x ** p for 0 < p < 1, and the square root: concave, and nothing below 0."""
     if not low >= 0 and not least >= 0:
         return math.nan, math.nan
-    under = (math.sqrt(low) if p == 0.5 else low**p) if low >= 0 else -math.inf
+    under = (math.sqrt(low) if p == 0.5 else power(low, p)) if low >= 0 else -math.inf
     if top:
-        over = (math.sqrt(high) if p == 0.5 else high**p) if high >= 0 else 0.0
+        over = (math.sqrt(high) if p == 0.5 else power(high, p)) if high >= 0 else 0.0
         return widened(max(under, 0.0), over, LIBRARY)
     if not at > _SMALL:
         return under - (abs(under) * LIBRARY + TINY), math.inf
-    there = math.sqrt(at) if p == 0.5 else at**p
+    there = math.sqrt(at) if p == 0.5 else power(at, p)
     slope = p * there / at
     room = LIBRARY * (there + slope * (high + at)) + TINY
     return under - room, there + slope * (high - at) + room
 
 
-@_inline
+@inline
 def risen(low: float, high: float, at: float, p: float) -> tuple[float, float]:
     """x ** p where it is convex and increasing for x > 0, and 0 before that (p > 1)."""
-    most = high**p if high > 0 else 0.0
-    there = at**p if at > 0 else 0.0
+    most = power(high, p) if high > 0 else 0.0
+    there = power(at, p) if at > 0 else 0.0
     if there < _SMALL:
         return 0.0, most * (1 + LIBRARY) + TINY
     slope = p * (there / at)
     size = max(high, -low)
-    room = LIBRARY * (size**p + there + slope * (size + at)) + TINY
+    room = LIBRARY * (power(size, p) + there + slope * (size + at)) + TINY
     return there + slope * (low - at) - room, most + room
 
 
@@ -221,11 +216,11 @@ def powered(low: float, high: float, at: float, p: float, least: float, top: boo
             low, high, at = -high, -low, -at
         if not low > 0 or (negative and not whole):
             return math.nan, math.nan
-        most = low**p
+        most = power(low, p)
         if top:
-            low, high = widened(high**p, most, LIBRARY)
+            low, high = widened(power(high, p), most, LIBRARY)
         else:
-            there = at**p
+            there = power(at, p)
             slope = -p * (there / at)
             room = LIBRARY * (most + there + slope * (high + at)) + TINY
             low, high = (there - slope * (high - at) - room if min(there, slope) > _SMALL else -room), most + room
@@ -240,20 +235,20 @@ def powered(low: float, high: float, at: float, p: float, least: float, top: boo
         if not low >= 0 and not least >= 0:
             return math.nan, math.nan
         if top:
-            return widened(low**p if low > 0 else 0.0, high**p if high > 0 else 0.0, LIBRARY)
+            return widened(power(low, p) if low > 0 else 0.0, power(high, p) if high > 0 else 0.0, LIBRARY)
         return risen(low, high, at, p)
     if odd:
         if top:
-            return widened(low**p, high**p, LIBRARY)
+            return widened(power(low, p), power(high, p), LIBRARY)
         low_p, high_p = risen(low, high, at, p)
         low_q, high_q = risen(-high, -low, -at, p)
         return padded(low_p - high_q, high_p - low_q, False)
     most = max(high, -low)
     if top:
         near = -high if at < 0 else low
-        return widened(near**p if near > 0 else 0.0, most**p, LIBRARY)
+        return widened(power(near, p) if near > 0 else 0.0, power(most, p), LIBRARY)
     # even: the function of |x|, whose bounds at e's side are those of x or of -x
     if at < 0:
         low, high = -high, -low
     low, _ = risen(low, most, abs(at), p)
-    return low, most**p * (1 + LIBRARY) + TINY
+    return low, power(most, p) * (1 + LIBRARY) + TINY

@@ -20,14 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skytide.kernel.rtree_lanes import (
-    LANES,
-    keys_max,
-    lanes_max,
-    lanes_min,
-    lean,
-    part,
-)
+from skytide.kernel.compiled import lean, part
+from skytide.kernel.rtree_lanes import LANES, keys_max, lanes_max, lanes_min
 
 # the numbers in `head`
 ROOT, HEIGHT, COUNT, LEAVES, FREE_LEAF, USED_LEAVES, INNERS, FREE_INNER, USED_INNERS, TESTS, VISITS = range(11)

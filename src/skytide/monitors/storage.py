@@ -6,7 +6,6 @@ which version, and where each part lies), then the parts: plain arrays as they a
 
 from __future__ import annotations
 
-import itertools
 import json
 import struct
 import zlib
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from skytide.errors import StateError
 
@@ -25,6 +23,7 @@ _HEAD = struct.Struct("<8sIIQ")
 HOSTILE = (
     ArithmeticError,
     AttributeError,
+    ImportError,  # of Arrow, where it is not installed: who stored without it has nothing of it
     LookupError,
     MemoryError,
     OSError,
@@ -32,11 +31,8 @@ HOSTILE = (
     TypeError,
     ValueError,
     struct.error,
-    pa.ArrowException,
 )
 """What reading bytes that nobody's `pack` wrote can raise."""
-_FORMS = (None, pa.timestamp("ns"), pa.duration("ns"))
-"""What Arrow is told of plain values: nothing; or nanoseconds, which it would cut by itself."""
 
 Parts = dict[str, npt.NDArray[Any]]
 
@@ -53,7 +49,9 @@ def pack(kind: str, version: int, meta: dict[str, Any], parts: Parts) -> bytes:
     for name, part in parts.items():
         entry: dict[str, Any] = {"name": name, "shape": part.shape, "offset": offset}
         if part.dtype.kind == "O":
-            data = _arrow_bytes(part)
+            from skytide.monitors.storage_arrow import arrow_bytes
+
+            data = arrow_bytes(part)
             entry["type"] = "arrow"
         else:
             data = np.ascontiguousarray(part).tobytes()
@@ -110,7 +108,9 @@ def _part(entry: dict[str, Any], payload: memoryview) -> npt.NDArray[Any]:
         raise ValueError(f"the part {entry['name']!r} lies outside")
     data = payload[start : start + size]
     if entry["type"] == "arrow":
-        return _arrow_values(data, len(payload))
+        from skytide.monitors.storage_arrow import arrow_values
+
+        return arrow_values(data, len(payload))
     form = np.dtype(str(entry["type"]))
     if form.kind not in "biufM" or min(shape, default=0) < 0:
         raise ValueError(f"the part {entry['name']!r} is of no known form")
@@ -119,36 +119,3 @@ def _part(entry: dict[str, Any], payload: memoryview) -> npt.NDArray[Any]:
 
 def _line(reason: BaseException) -> str:
     return " ".join(str(reason).split())[:120]
-
-
-def _arrow_bytes(values: npt.NDArray[Any]) -> bytes:
-    listed = values.tolist()
-    column = next((column for column in map(_as_column, itertools.repeat(listed), _FORMS) if column is not None), None)
-    if column is None:
-        raise StateError("ids or group values of odd or mixed kinds cannot be stored", remedy="use numbers or text")
-    batch = pa.record_batch([column], names=["values"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _as_column(values: list[Any], form: pa.DataType | None) -> pa.Array | None:
-    """The values as Arrow, or None where they would not come back as they are."""
-    try:
-        column = pa.array(values, form)
-        again = column.to_pylist()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return None
-    same = all(one == other or (one != one and other != other) for one, other in zip(values, again, strict=True))
-    return column if same else None
-
-
-def _arrow_values(data: memoryview, most: int) -> npt.NDArray[Any]:
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        table = reader.read_all()
-    table.validate(full=True)
-    if table.num_rows > most:  # rows without bytes, to fill the memory
-        raise ValueError("a part has more rows than bytes")
-    return np.fromiter(table.column(0).to_pylist(), dtype=object)

@@ -337,6 +337,8 @@ class DirectCoordinator:
         """New terms for the pairs of objects whose sites have changed, where they differ."""
         for place in self._pairs.of(objects.tolist()).tolist():
             pair = self._pairs.at(place)
+            if not self._known.members[list(pair[:2])].all():
+                continue  # one has left at the same time, and the pair goes with it
             old = self._pairs.terms(pair)
             both, left, right = self._weights(pair)
             rest = 1.0 - old.share

@@ -241,7 +241,7 @@ class Member:
         numbers = np.array([session.numbers[one] for one in ids], np.int64)
         values = np.array([self._latest.get(one, nothing) for one in ids], np.float64)
         gone = np.array([one not in self._latest for one in ids], np.bool_)
-        return ids, numbers, values.reshape(len(ids), -1), gone
+        return ids, numbers, values.reshape(len(ids), len(nothing)), gone
 
     def _tell(self, session: _Session, rows: tuple[list[Id], Any, Any, Any]) -> None:
         """Take rows of which something may have to be said, and say it."""

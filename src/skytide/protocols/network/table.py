@@ -221,6 +221,7 @@ class Table:
             return
         seat.here = seat.synced = False
         seat.said, seat.messages = None, []
+        self._out = [action for action in self._out if not (isinstance(action, Send | Close) and action.site == site)]
         if not seat.done and seat.away is None and len(self._engine.at(site)):
             seat.away = now
         if self._dialogue is not None:

@@ -189,8 +189,11 @@ class Feed:
             for event in events:
                 yield event
 
-    async def batches(self, after: int, *, wait: bool = True) -> AsyncIterator[list[Event]]:
-        """The same, many at a time; without `wait` up to the newest event. O(events), and nothing while none come."""
+    async def batches(self, after: int, *, wait: bool = True, idle: float | None = None) -> AsyncIterator[list[Event]]:
+        """The same, many at a time; without `wait` up to the newest event. O(events), and nothing while none come.
+
+        With `idle`, an empty list says that for so many seconds nothing came.
+        """
         while True:
             news = self._news
             found = self.read(after, BATCH)
@@ -205,7 +208,11 @@ class Feed:
             elif not wait or self._ended:
                 return
             else:
-                await news.wait()
+                try:
+                    async with asyncio.timeout(idle):
+                        await news.wait()
+                except TimeoutError:
+                    yield []
 
     def end(self) -> None:
         """No more events come: those that follow get what there is, and then an end."""

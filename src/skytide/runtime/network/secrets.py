@@ -16,6 +16,7 @@ import re
 import secrets
 import stat
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,6 +68,33 @@ def check(secret: bytes, token: str, revoked: Collection[str] = ()) -> Identity 
     right = hmac.compare_digest(proof, _proof(secret, role, name))
     identity = Identity(role, name)
     return identity if right and name not in revoked and str(identity) not in revoked else None
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Who may come: with a secret those with a token, without one everyone."""
+
+    secret: bytes | None = None
+    revoked: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, secret_file: Path | None, revoked: Collection[str] = ()) -> Tokens:
+        """From a file with a secret, or None."""
+        return cls(None if secret_file is None else read_secret(secret_file), frozenset(revoked))
+
+    def identity(self, authorization: str | None, role: str) -> Identity | None:
+        """Who sends this header (`Bearer` and a token); without a secret anyone is `anyone`, in the role asked for.
+
+        >>> tokens = Tokens(bytes(32))
+        >>> tokens.identity("Bearer " + issue(bytes(32), "reader", "anna"), "reader")
+        Identity(role='reader', name='anna')
+        >>> tokens.identity(None, "reader"), Tokens().identity(None, "reader")
+        (None, Identity(role='reader', name='anyone'))
+        """
+        if self.secret is None:
+            return Identity(role, "anyone")
+        scheme, _, token = (authorization or "").partition(" ")
+        return check(self.secret, token.strip(), self.revoked) if scheme.lower() == "bearer" else None
 
 
 def _proof(secret: bytes, role: str, name: str) -> str:
