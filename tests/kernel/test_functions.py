@@ -137,7 +137,8 @@ def test_bounds_hold_for_means_that_are_rounded_sums(
 
 def one(text: str, e: Sequence[float], u: Sequence[float], sign: int = 1) -> tuple[float, float]:
     programs = functions_of(text, sign).programs
-    return bounds(programs, 0, np.array(e), np.array(u))
+    found: tuple[float, float] = bounds(programs, 0, np.array(e), np.array(u))
+    return found
 
 
 @pytest.mark.parametrize(
