@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skytide.spark import local_session
+from tests.spark.small import SMALL_JVM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SMALL_JVM = {
-    "spark.driver.memory": "1g",
-    # Short runs: less compiling and one collector thread start faster.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,8 @@ from skytide.spark.rounds.engine import Hands
 from skytide.spark.rounds.record import Record, Records
 from skytide.spark.rounds.tasks import Result, Task, Worker
 from skytide.spark.streaming.write import deliver
-from tests.spark.conftest import SMALL_JVM
 from tests.spark.rounds.streams import started
+from tests.spark.small import SMALL_JVM
 
 MOMENTS = ("round", "stored", "written", "recorded")
 

@@ -12,9 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skytide.spark import CurrentTable
-from tests.spark.streaming.contract import Case, differences, expected, rows_of
+from tests.spark.streaming.contract import Case, differences, expected, rows_of, write_batch
 
 CASE = Case(batches=4)
+
+
+def put_stream(folder: Path) -> None:
+    """The files of the stream that the jobs read."""
+    table = rows_of(CASE)
+    size = -(-table.num_rows // CASE.batches)
+    for number in range(CASE.batches):
+        write_batch(table.slice(number * size, size), folder / "in", number)
 
 
 def job(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from skytide.errors import SkytideError
 from skytide.spark import CurrentTable, ParquetSink, local_session, plain_errors, window, write
-from tests.spark.conftest import SMALL_JVM
+from tests.spark.small import SMALL_JVM
 from tests.spark.streaming.contract import PREFERENCE, Case
 
 if TYPE_CHECKING:

@@ -442,9 +442,10 @@ class PivotCoordinator:
         return found
 
     def _guess(self, one: int) -> tuple[int, Floats, Floats]:
-        """An object's values as far as they are known, which is in its box."""
-        means = self._known.exact_mean(one)
-        return one, means, np.clip(self._values(means), self._low[one], self._high[one])
+        """An object's values as far as they are known, which is in its box; anywhere in it where they are not."""
+        means, low, high = self._known.exact_mean(one), self._low[one], self._high[one]
+        values = self._values(means)
+        return one, means, np.clip(np.where(np.isnan(values), 0.0, values), low, high)
 
     def _said(self, points: Sequence[tuple[int, Floats, Floats]]) -> Said:
         """Objects as clients of the filtering protocol, with the reach that they may have."""
