@@ -98,8 +98,6 @@ class Seat:
     """Whether it has told all that it has since it came."""
     done: bool = False
     """Whether its values are final."""
-    away: float | None = None
-    """Since when it is not in touch, if it has objects."""
     told: int = 0
     """The number of the last TELL."""
     spoken: int = 0
@@ -153,6 +151,8 @@ class Table:
         self._names: dict[Id, int] = {}
         self._ids: list[Id] = []
         self._skyline: Integers = np.zeros(0, np.int64)
+        self._away: dict[int, float] = {}  # since when sites with objects are out of touch
+        self._speaking: set[int] = set()  # the sites that have said something
         self._dialogue: _Dialogue | None = None
         self._out: list[Action] = []
         self._time = 0
@@ -170,21 +170,27 @@ class Table:
 
     def stale(self) -> list[Stale]:
         """The sites out of touch, for which the answer is stale: none if it is exact. O(sites), O(objects) for each."""
-        return [
-            Stale(seat.name, seat.away, tuple(self._ids[one] for one in self._engine.at(seat.number).tolist()))
-            for seat in self.seats
-            if seat.away is not None
-        ]
+        return [self.staleness(site) for site in sorted(self._away)]
+
+    def staleness(self, site: int) -> Stale:
+        """Of a site that is out of touch: since when, and its objects. O(objects)."""
+        ids = tuple(self._ids[one] for one in self._engine.at(site).tolist())
+        return Stale(self.seats[site].name, self._away[site], ids)
+
+    @property
+    def away(self) -> Mapping[int, float]:
+        """The sites out of touch for which the answer is stale, and since when. O(1)."""
+        return self._away
 
     @property
     def exact(self) -> bool:
-        """Whether the answer is true of all that sites have acknowledged. O(sites)."""
-        return all(seat.away is None for seat in self.seats)
+        """Whether the answer is true of all that sites have acknowledged. O(1)."""
+        return not self._away
 
     @property
     def idle(self) -> bool:
         """Whether nobody is waiting for anything."""
-        return self._dialogue is None and all(seat.said is None for seat in self.seats)
+        return self._dialogue is None and not self._speaking
 
     @property
     def objects(self) -> int:
@@ -220,10 +226,10 @@ class Table:
         if not seat.here:
             return
         seat.here = seat.synced = False
-        seat.said, seat.messages = None, []
+        self._hush(seat)
         self._out = [action for action in self._out if not (isinstance(action, Send | Close) and action.site == site)]
-        if not seat.done and seat.away is None and len(self._engine.at(site)):
-            seat.away = now
+        if not seat.done and len(self._engine.at(site)):
+            self._away.setdefault(site, now)
         if self._dialogue is not None:
             self._dialogue.awaited.pop(site, None)
 
@@ -232,6 +238,11 @@ class Table:
         seat = self.seats[site]
         if not seat.here:
             seat.said, seat.messages = Say(0, 0, (), fresh=True), []
+            self._speaking.add(site)
+
+    def _hush(self, seat: Seat) -> None:
+        seat.said, seat.messages = None, []
+        self._speaking.discard(seat.number)
 
     def _ticks(self, now: float) -> float:
         """The time in timestamps; after a restart it goes on where it was."""
@@ -281,6 +292,7 @@ class Table:
         seat.spoken = frame.number
         if frame.heard == seat.told:
             seat.said, seat.messages = frame, messages
+            self._speaking.add(seat.number)
         else:
             self.crossed += 1
         for message in frame.messages:
@@ -329,13 +341,11 @@ class Table:
         """Begin a dialogue with what sites have said, if there is anything."""
         said: dict[int, Say] = {}
         messages: dict[int, list[Any]] = {}
-        for seat in self.seats:
-            if seat.said is not None:
-                frame, seat.said = seat.said, None
-                if self._checked(seat, frame):
-                    said[seat.number], messages[seat.number] = frame, seat.messages
-                    seat.taken = frame.number
-                seat.messages = []
+        for seat in [self.seats[site] for site in sorted(self._speaking)]:
+            if seat.said is not None and self._checked(seat, seat.said):
+                said[seat.number], messages[seat.number] = seat.said, seat.messages
+                seat.taken = seat.said.number
+            self._hush(seat)
         if not said:
             return False
         self._time = int(self._ticks(now))
@@ -369,7 +379,7 @@ class Table:
             if not (seat.here and seat.synced):
                 continue
             if seat.said is not None:
-                seat.said, seat.messages = None, []
+                self._hush(seat)
                 self.crossed += 1
             seat.told += 1
             dialogue.parties.add(site)
@@ -401,9 +411,10 @@ class Table:
 
     def _settle(self, seat: Seat, *, fresh: bool, last: bool) -> None:
         if fresh and (seat.synced or not len(self._engine.at(seat.number))):
-            seat.away = None
+            self._away.pop(seat.number, None)
         if last and (seat.synced or not seat.here):
-            seat.done, seat.away = True, None
+            seat.done = True
+            self._away.pop(seat.number, None)
 
     # -- the log -------------------------------------------------------------------------------------------------------
 
@@ -439,8 +450,8 @@ class Table:
 
     def restarted(self, now: float) -> None:
         """After all records are replayed: nobody is here, and what is not final is stale."""
-        for seat in self.seats:
-            seat.away = None if seat.done or not len(self._engine.at(seat.number)) else now
+        known = [seat.number for seat in self.seats if not seat.done and len(self._engine.at(seat.number))]
+        self._away = dict.fromkeys(known, now)
 
     def to_bytes(self) -> bytes:
         """Everything, between two dialogues: versioned, without pickle. O(objects)."""
