@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from skytide.model import Floats
 from skytide.protocols.fragmented.functions import Functions
 
 PROTOCOLS = ("filtering", "fragmented")
-METHODS = {"filtering": ("naive", "filter"), "fragmented": ("central", "pivot", "direct", "auto")}
-"""The methods of each protocol that need no clock which all sites share; the first is the one without any protocol."""
+METHODS = {"filtering": ("naive", "filter", "auto"), "fragmented": ("central", "pivot", "direct", "auto")}
+"""The methods of each protocol that need no clock which all sites share; with the first everything is told.
+
+`auto` of the filtering protocol counts messages by timestamps, which a network does not have; here it is `filter`.
+"""
 MOST_COLUMNS = 255
 
 
@@ -37,15 +40,15 @@ class Query:
     protocol: str
     minimize: tuple[str, ...] = ()
     maximize: tuple[str, ...] = ()
-    method: str = "best"
-    nulls: Literal["drop", "worst"] = "drop"
+    method: str = "auto"
+    nulls: str = "drop"
     every: float = 1.0
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise OptionError("is not a protocol", value=self.protocol, remedy="use filtering or fragmented")
-        if self.method == "best":
-            object.__setattr__(self, "method", METHODS[self.protocol][-1])
+        if (self.protocol, self.method) == ("filtering", "auto"):
+            object.__setattr__(self, "method", "filter")
         if self.method not in METHODS[self.protocol]:
             raise OptionError(
                 f"is not a method of {self.protocol} over a network",

@@ -168,6 +168,20 @@ class Table:
         """The published skyline, by id, in the order of the objects' numbers. O(its members)."""
         return [self._ids[one] for one in self._skyline.tolist()]
 
+    def members(self) -> Integers:
+        """The published skyline, by the objects' numbers. O(1)."""
+        return self._skyline
+
+    @property
+    def ids(self) -> list[Id]:
+        """The ids of objects, by their numbers; not to be changed."""
+        return self._ids
+
+    @property
+    def resting(self) -> bool:
+        """Whether no dialogue is going on."""
+        return self._dialogue is None
+
     def stale(self) -> list[Stale]:
         """The sites out of touch, for which the answer is stale: none if it is exact. O(sites), O(objects) for each."""
         return [self.staleness(site) for site in sorted(self._away)]

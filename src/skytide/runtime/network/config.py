@@ -21,9 +21,8 @@ from skytide.errors import InputError, OptionError, SkytideError
 from skytide.expressions import parse
 from skytide.model import Preference, duration_value
 from skytide.monitors.frequent.pairs import Pair
+from skytide.protocols.network.query import METHODS
 
-METHODS = {"filtering": ("auto", "filter", "naive"), "fragmented": ("auto", "central", "pivot", "direct")}
-"""The methods of each protocol that work without a common clock."""
 _LARGEST_FILE = 1 << 20
 
 
