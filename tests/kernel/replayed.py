@@ -25,7 +25,7 @@ class Refusal:
 
 def main() -> None:
     if "--refuse" in sys.argv:
-        sys.meta_path.insert(0, Refusal())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, Refusal())
     import warnings
 
     warnings.simplefilter("error")

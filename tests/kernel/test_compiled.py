@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from skytide.errors import InputError
 from skytide.kernel import compiled
 from skytide.protocols.filtering.client import ClientBlock
-from skytide.protocols.filtering.messages import Questions
+from skytide.protocols.filtering.messages import Message, Questions
 from skytide.protocols.filtering.messages import encode as encoded
 from skytide.protocols.filtering.methods import method_of
 from skytide.protocols.fragmented.functions import Functions
@@ -226,13 +226,12 @@ def recorded_clients(steps: list[Step], name: str) -> dict[str, Any]:
     d = steps[0].points.shape[1]
     method, block, noted = method_of(name, d, pairs=[("0.5", 900)], seed=3), ClientBlock(d), list[Any]()
     for time, step in enumerate(steps):
+        said, quiet = list[Message](), 0
         if not len(step.gone):
             cuts = np.array([0, len(step.clients)])
             noted.append(["absorb", time, cuts.tolist(), step.clients.tolist(), step.points.tolist()])
-            said = [] if block.absorb(time, cuts, step.clients, step.points) else None
-        else:
-            said = None
-        if said is None:
+            quiet = block.absorb(time, cuts, step.clients, step.points)
+        if not quiet:
             noted.append(["observe", time, *(part.tolist() for part in step)])
             said = block.observe(time, *step)
         whom = method.server.begin(time, said)
