@@ -68,8 +68,10 @@ class AsyncSite:
         self._url, self._token = site_url(url), token
         self._context = _trust(certificate) if self._url.startswith("wss:") else None
         self._member = Member(name, os.urandom(KEY_BYTES))
-        self._news = asyncio.Condition()
-        self._put = asyncio.Event()
+        self._news = asyncio.Event()
+        self._waiting = 0
+        self._out: list[bytes] = []
+        self._sending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._problem: SkytideError | None = None
         self._closing = False
@@ -128,12 +130,10 @@ class AsyncSite:
             await self.query()
         self._check()
         found = self._member.put(one, values)
+        self._advance()
         self._count += 1
         if not self._count % MANY:
-            self._put.set()
             await asyncio.sleep(0)
-        elif not self._put.is_set():
-            self._put.set()
         return found
 
     async def flush(self) -> None:
@@ -145,7 +145,7 @@ class AsyncSite:
         """Say that there are no more rows, and wait until it is settled: the values are final, the answer exact."""
         await self.query()
         self._member.end()
-        self._put.set()
+        self._advance()
         await self._until(lambda: self._member.finished)
 
     async def close(self) -> None:
@@ -163,14 +163,24 @@ class AsyncSite:
             raise InputError("the site is not open", remedy="use it in a with block")
 
     async def _until(self, holds: Any) -> None:
-        async with self._news:
+        self._waiting += 1
+        try:
             while not holds():
                 self._check()
                 await self._news.wait()
+                self._news.clear()
+        finally:
+            self._waiting -= 1
+            self._news.set()  # for the others, who may wait for something else
 
-    async def _tell(self) -> None:
-        async with self._news:
-            self._news.notify_all()
+    def _advance(self) -> None:
+        """Absorb what was put, or have it said; whoever waits for it looks again."""
+        frames = self._member.advance(time.monotonic())
+        if frames:
+            self._out += frames
+            self._sending.set()
+        if self._waiting:
+            self._news.set()
 
     # -- the connection ------------------------------------------------------------------------------------------------
 
@@ -202,7 +212,7 @@ class AsyncSite:
             logger.exception("the site has failed")
         finally:
             self.connected = False
-            await self._tell()
+            self._news.set()
 
     def _note(self, problem: Exception) -> None:
         """Whether it is worth trying again."""
@@ -230,36 +240,36 @@ class AsyncSite:
             ssl=self._context,
             proxy=None,
         ) as socket:
-            await self._send(socket, self._member.connected())
+            self._out = self._member.connected()
+            self._sending.set()
             listening = asyncio.create_task(self._listen(socket))
             try:
                 while not self._member.finished:
-                    waiting = asyncio.create_task(self._put.wait())
-                    await asyncio.wait((listening, waiting), return_when=asyncio.FIRST_COMPLETED)
-                    waiting.cancel()
+                    await self._sending.wait()
+                    self._sending.clear()
                     if listening.done():
                         listening.result()
-                    self._put.clear()
-                    await self._send(socket, self._member.advance(time.monotonic()))
-                    await self._tell()
+                    frames, self._out = self._out, []
+                    for frame in frames:
+                        self.sent += len(frame)
+                        await socket.send(frame)
             finally:
                 self.connected = False
+                self._out = []
                 listening.cancel()
                 with contextlib.suppress(asyncio.CancelledError, ConnectionClosed, SkytideError):
                     await listening
 
     async def _listen(self, socket: ClientConnection) -> None:
-        while True:
-            data = await socket.recv(decode=False)
-            self.received += len(data)
-            self._member.receive(data, time.monotonic())
-            self.connected = True
-            self._put.set()
-
-    async def _send(self, socket: ClientConnection, frames: list[bytes]) -> None:
-        for frame in frames:
-            self.sent += len(frame)
-            await socket.send(frame)
+        try:
+            while True:
+                data = await socket.recv(decode=False)
+                self.received += len(data)
+                self._member.receive(data, time.monotonic())
+                self.connected = True
+                self._advance()
+        finally:
+            self._sending.set()  # the other side of the connection looks what has happened
 
 
 class Site:
