@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skytide.errors import InputError, OptionError
-from skytide.runtime.network.config import METHODS, Config, ConfigError, about, address_of, is_loopback
+from skytide.runtime.network.config import Config, ConfigError, about, address_of, is_loopback
 
 FULL = """
 [coordinator]
@@ -117,7 +117,7 @@ def test_options_say_the_same_as_a_file_and_win_over_it(tmp_path: Path) -> None:
         (
             "query",
             'method = "hybrid"',
-            "'hybrid' is no method of the filtering protocol on a network; use auto, filter",
+            "'hybrid' is no method of the filtering protocol on a network; use ",
         ),
         ("query", 'method = "pivot"', "'pivot' is no method of the filtering"),
         ("query", 'nulls = "error"', "[query] nulls: 'error' is not allowed; use drop or worst"),
@@ -189,10 +189,12 @@ def test_loopback_is_what_cannot_be_reached_from_elsewhere() -> None:
 
 
 def test_the_methods_are_the_exact_ones_of_the_protocols() -> None:
-    from skytide.protocols.filtering.methods import EXACT
-    from skytide.protocols.fragmented.methods import METHODS as FRAGMENTED
+    from skytide.protocols.filtering.methods import EXACT, SAMPLED
+    from skytide.protocols.fragmented.methods import METHODS
 
-    assert {name: set(names) for name, names in METHODS.items()} == {
-        "filtering": set(EXACT),
-        "fragmented": set(FRAGMENTED),
-    }
+    for protocol, right, wrong in (("filtering", EXACT, (*SAMPLED, "pivot")), ("fragmented", METHODS, ("filter",))):
+        for method in right:
+            assert Config.of({"data": "x", "min": ("a",), "protocol": protocol, "method": method}).method == method
+        for method in wrong:
+            with pytest.raises(ConfigError, match=f"--method: '{method}' is no method of the {protocol} protocol"):
+                Config.of({"data": "x", "min": ("a",), "protocol": protocol, "method": method})

@@ -219,3 +219,17 @@ def test_a_reader_that_catches_up_lets_others_have_their_turn() -> None:
         assert seen == [BATCH] * 10 and turns >= 9
 
     asyncio.run(run())
+
+
+def test_a_reader_that_asks_for_it_hears_that_nothing_comes() -> None:
+    async def run() -> None:
+        feed = Feed(10)
+        batches = feed.batches(0, idle=0.01)
+        assert [await anext(batches) for _ in range(2)] == [[], []]
+        feed.publish(_events(1, 2))
+        assert [event.number for event in await anext(batches)] == [1, 2]
+        assert await anext(batches) == []
+        feed.end()
+        assert [batch async for batch in batches] == []
+
+    asyncio.run(run())

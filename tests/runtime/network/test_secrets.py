@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skytide.errors import InputError, OptionError, OutputError
-from skytide.runtime.network.secrets import ROLES, Identity, check, issue, new_secret, read_secret
+from skytide.runtime.network.secrets import ROLES, Identity, Tokens, check, issue, new_secret, read_secret
 
 NAMES = st.text("abcXYZ019_-", min_size=1, max_size=100)
 SECRETS = st.binary(min_size=32, max_size=64)
@@ -99,3 +99,19 @@ def test_a_file_that_is_no_secret_is_refused(tmp_path: Path, size: int) -> None:
     for missing in (tmp_path / "none", tmp_path):
         with pytest.raises(InputError):
             read_secret(missing)
+
+
+@given(SECRETS, NAMES, st.sampled_from(["Bearer {}", "bearer {}", "BEARER   {}  "]))
+def test_a_header_with_a_token_says_who_comes(secret: bytes, name: str, form: str) -> None:
+    header = form.format(issue(secret, "site", name))
+    assert Tokens(secret).identity(header, "site") == ("site", name)
+    assert Tokens(secret, frozenset([f"site.{name}"])).identity(header, "site") is None
+    assert Tokens().identity(header, "site") == ("site", "anyone")
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic x", "Bearer x y", "Token x"])
+def test_other_headers_say_nothing(tmp_path: Path, header: str | None) -> None:
+    new_secret(tmp_path / "secret")
+    tokens = Tokens.of(tmp_path / "secret", ["anna"])
+    assert tokens.identity(header, "reader") is None and tokens.revoked == {"anna"}
+    assert Tokens.of(None).secret is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -16,8 +17,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from skytide.errors import InputError, OutputError
+from skytide.errors import InputError, OptionError, OutputError
+from skytide.runtime.network.config import Config
 from skytide.runtime.network.secrets import issue
+from skytide.runtime.network.server import application, serve
 from tests.runtime.network.serving import FakeHub, Served, served
 
 SECRET = bytes(range(32))
@@ -102,6 +105,19 @@ def test_changes_that_are_there_are_read_to_the_newest_one() -> None:
         }
 
 
+def test_a_reader_may_ask_for_so_many_and_is_told_which_are_kept() -> None:
+    with served(FakeHub(keep=1000)) as server:
+        server.publish(1300)
+        for after, most, numbers in ((400, 700, range(401, 1101)), (1299, 5, [1300]), (300, 0, [])):
+            _, headers, body = server.get(f"/changes?wait=0&format=ndjson&after={after}&most={most}")
+            assert [json.loads(line)["number"] for line in body.splitlines()] == list(numbers)
+            assert (headers["skytide-oldest"], headers["skytide-newest"]) == ("301", "1300")
+        follower = Follower(server, "/changes?most=2&format=ndjson")
+        server.publish(3)
+        assert [json.loads(line)["number"] for line in follower.answer.read().splitlines()] == [1301, 1302]
+        follower.close()
+
+
 def test_followers_get_each_event_as_it_comes_and_go_on_where_they_were() -> None:
     with served() as server:
         server.publish(2)
@@ -142,7 +158,16 @@ def test_a_quiet_stream_says_that_it_lives() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["after=-1", "after=x", "after=9223372036854775808", "after=%D9%A1", "after=" + "9" * 5000, "wait=2", "format=xml"],
+    [
+        "after=-1",
+        "most=-1",
+        "after=x",
+        "after=9223372036854775808",
+        "after=%D9%A1",
+        "after=" + "9" * 5000,
+        "wait=2",
+        "format=xml",
+    ],
 )
 def test_questions_that_make_no_sense_are_refused(query: str) -> None:
     with served() as server:
@@ -261,3 +286,10 @@ def test_a_port_that_is_taken_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(OutputError, match="cannot listen there"):
         guard = Guard(connections=1, new_connections=1, header=1, stalled=1, metrics=Metrics())
         Door("127.0.0.1", other.getsockname()[1], guard)
+
+
+def test_other_machines_are_not_let_in_without_a_secret_whatever_the_configuration_says() -> None:
+    app = application(FakeHub())
+    config = Config(data=Path("unused"), min=("a",), listen="0.0.0.0:0", secret_file=Path("unused"))
+    with pytest.raises(OptionError, match="open to other machines"):
+        asyncio.run(serve(config, app, stop=asyncio.Event()))

@@ -215,7 +215,9 @@ def guarded(guard: Guard, door: Door) -> tuple[type[H11Protocol], type[WebSocket
             self.transport.abort()
 
     class WebSocket(_Stalling, WebSocketsSansIOProtocol):
-        pass
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self.writable.set()  # who waits to write must hear of it; older versions of uvicorn leave them waiting
 
     Http.guard = WebSocket.guard = guard
     return Http, WebSocket

@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skytide.errors import InputError
+from skytide.errors import InputError, OptionError
 from skytide.runtime.network.config import Config, is_loopback
 from skytide.runtime.network.feed import BATCH, Event, Feed
 from skytide.runtime.network.guard import Door, Guard, guarded
@@ -44,6 +44,7 @@ _INDEX = """Skytide coordinator
 /ledger    messages and bytes so far, as JSON
 /changes   events as they come. As server-sent events, or ?format=ndjson. ?after=N: those after number N;
            without it those from now on. ?wait=0: end at the newest one; without a number from the oldest one.
+           ?most=N: end after N events. The head says which are kept: Skytide-Oldest, Skytide-Newest.
 /metrics   for Prometheus
 /health    200 while the process lives
 /ready     200 when it has its state, 503 before
@@ -138,25 +139,32 @@ class _Pages:
         lines = _wants_lines(request)
         wait = _choice(request, "wait", {"0": False, "1": True}, default=True)
         after = _position(request)
+        most = _number(request, "most")
+        feed = self._hub.feed
         if after is None:
-            after = self._hub.feed.newest if wait else self._hub.feed.oldest - 1
+            after = feed.newest if wait else feed.oldest - 1
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        headers |= {"Skytide-Oldest": str(feed.oldest), "Skytide-Newest": str(feed.newest)}
         kind = "application/x-ndjson" if lines else "text/event-stream"
-        if request.method == "HEAD":
+        if request.method == "HEAD" or most == 0:
             return Response(headers=headers, media_type=kind)
         if self._readers.value() >= self._most:
             raise HTTPException(503, f"{self._most} readers follow already", {"Retry-After": "5"})
-        stream = self._stream(after, wait, _lines if lines else _sse, b"" if lines else b":\n\n")
+        stream = self._stream(after, wait, most, _lines if lines else _sse, b"" if lines else b":\n\n")
         return _Stream(stream, self._readers, headers, kind)
 
     async def _stream(
-        self, after: int, wait: bool, encode: Callable[[list[Event]], bytes], alive: bytes
+        self, after: int, wait: bool, most: int | None, encode: Callable[[list[Event]], bytes], alive: bytes
     ) -> AsyncIterator[bytes]:
+        left = _LARGEST if most is None else most
         if wait and alive:
             yield alive  # so that the head of the answer is on its way before the first event
         async for events in self._hub.feed.batches(after, wait=wait, idle=self._heartbeat):
             if events:
-                yield encode(events)
+                yield encode(events[:left])
+                left -= len(events)
+                if left <= 0:
+                    return
             elif alive:
                 yield alive
             if wait and len(events) < BATCH:
@@ -252,15 +260,19 @@ def _choice(request: Request, name: str, choices: dict[str, bool], *, default: b
 
 def _position(request: Request) -> int | None:
     """The number to go on from: of the last event that a stream had when it broke off, or else as asked for."""
-    for name, given in (
-        ("Last-Event-ID", request.headers.get("last-event-id")),
-        ("after", request.query_params.get("after")),
-    ):
-        if given:
-            if not (given.isascii() and given.isdecimal() and len(given) <= 19 and int(given) <= _LARGEST):
-                raise HTTPException(400, f"{name} {given[:40]} is not the number of an event")
-            return int(given)
-    return None
+    given = request.headers.get("last-event-id")
+    return _whole("Last-Event-ID", given) if given else _number(request, "after")
+
+
+def _number(request: Request, name: str) -> int | None:
+    given = request.query_params.get(name)
+    return _whole(name, given) if given else None
+
+
+def _whole(name: str, given: str) -> int:
+    if not (given.isascii() and given.isdecimal() and len(given) <= 19 and int(given) <= _LARGEST):
+        raise HTTPException(400, f"{name} {given[:40]} is not the number of an event, nor of events")
+    return int(given)
 
 
 # -- serving -----------------------------------------------------------------------------------------------------------
@@ -287,6 +299,10 @@ async def serve(
     Then the feed ends, so that its readers get what there is, and connections have `grace` seconds to close.
     """
     hub: Hub = app.state.hub
+    if hub.tokens.secret is None and not is_loopback(config.host):
+        # Said of a configuration already; but nothing else stands between the hub and other machines.
+        reason = "is open to other machines, and there is no secret"
+        raise OptionError(reason, value=config.listen, remedy="give the hub a secret, or listen on 127.0.0.1")
     context = None if config.certificate is None else _tls(config)
     guard = Guard(
         connections=config.connections,
@@ -297,25 +313,25 @@ async def serve(
     )
     with Door(config.host, config.port, guard) as door:
         http, websocket = guarded(guard, door)
-        server = _Server(
-            uvicorn.Config(
-                app,
-                http=http,
-                ws=websocket,
-                ws_max_size=config.frame,
-                ws_per_message_deflate=False,  # a small frame must not become a large message
-                ws_ping_interval=config.heartbeat,
-                ws_ping_timeout=config.heartbeat,
-                lifespan="off",
-                log_config=None,
-                log_level="error",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_graceful_shutdown=grace,
-                ssl_context_factory=None if context is None else lambda *_: context,
-            )
+        settings = uvicorn.Config(
+            app,
+            http=http,
+            ws=websocket,
+            ws_max_size=config.frame,
+            ws_per_message_deflate=False,  # a small frame must not become a large message
+            ws_ping_interval=config.heartbeat,
+            ws_ping_timeout=config.heartbeat,
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=grace,
         )
+        settings.load()
+        settings.ssl = context
+        server = _Server(settings)
         address = door.getsockname()
         running = asyncio.create_task(server.serve(sockets=[door]))
         stopping = asyncio.create_task(_stopped(server, stop, hub.feed))
