@@ -5,6 +5,9 @@ nothing has to be said of them. What must be said goes out in a SAY, and the sit
 dialogue is settled; of several rows of an object the last counts. It also holds them from a TELL on until the dialogue
 is settled: so what is published is true of all rows that are acknowledged, at every moment.
 
+A site that was started anew may be held: then it says nothing before it is released, and what it says first is all that
+it had put back by then. The answer stays stale that long, and never shows a part of what the site has.
+
 A TELL that does not reckon with the last SAY has crossed it. The coordinator will not take that SAY; the site goes back
 to where it was before, obeys, and tries its rows again.
 """
@@ -74,8 +77,10 @@ class Member:
     (['Names'], 0)
     """
 
-    def __init__(self, name: str, key: bytes) -> None:
+    def __init__(self, name: str, key: bytes, *, hold: bool = False) -> None:
+        """With `hold` nothing is told before `release`."""
         self.name, self._key = name, key
+        self._holding, self._known = hold, False
         self.query: Query | None = None
         self.rows = 0
         """Rows that were put."""
@@ -114,7 +119,12 @@ class Member:
 
     @property
     def acknowledged(self) -> int:
-        """So many rows, the first ones, are acknowledged: whatever is published is true of them. O(open objects)."""
+        """So many rows, the first ones, are acknowledged: whatever is published is true of them. O(open objects).
+
+        None is before the coordinator knows what this site has, for it may know of more from a time before.
+        """
+        if not self._known:
+            return 0
         session = self._session
         said = session.said if session is not None and session.said else {}
         return min([self.rows, *(row - 1 for row in self._open.values()), *(row - 1 for row in said.values())])
@@ -143,6 +153,10 @@ class Member:
             return True
         self._open.setdefault(one, self.rows)
         return True
+
+    def release(self) -> None:
+        """What was put is all that there is for now, and may be told."""
+        self._holding = False
 
     def end(self) -> None:
         """There are no more rows: once all are acknowledged, the last words are said."""
@@ -219,7 +233,7 @@ class Member:
 
     def _speak(self, session: _Session) -> None:
         if session.fresh:
-            if not session.unknown:
+            if not session.unknown and not self._holding:
                 rows = self._rows(session, self._open)
                 self._say(session, rows, session.part.take(self._time, *rows[1:]), fresh=True)
             return
@@ -302,4 +316,5 @@ class Member:
         session.held = False
         if session.said is not None and frame.taken == session.number:
             session.said, session.before, session.fresh = None, None, False
+            self._known = True
             self.finished = session.last

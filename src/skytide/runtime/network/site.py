@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -59,15 +60,24 @@ class AsyncSite:
     """A site on the running event loop.
 
     `token` is the site's own, where the coordinator asks for one; `certificate` is a file with the certificate that the
-    coordinator's must be signed by, unless the machine knows it.
+    coordinator's must be signed by, unless the machine knows it. With `hold` the site tells nothing before the first
+    `flush` or `finish`: for rows from before a crash, of which the answer should not show a part.
     """
 
-    def __init__(self, url: str, name: str, *, token: str | None = None, certificate: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        *,
+        token: str | None = None,
+        certificate: str | Path | None = None,
+        hold: bool = False,
+    ) -> None:
         if not usable_name(name):
             raise OptionError("is not a name for a site", value=name, remedy="use letters, digits, - and _")
         self._url, self._token = site_url(url), token
         self._context = _trust(certificate) if self._url.startswith("wss:") else None
-        self._member = Member(name, os.urandom(KEY_BYTES))
+        self._member = Member(name, os.urandom(KEY_BYTES), hold=hold)
         self._news = asyncio.Event()
         self._waiting = 0
         self._out: list[bytes] = []
@@ -139,11 +149,14 @@ class AsyncSite:
     async def flush(self) -> None:
         """Wait until all rows that were put are acknowledged."""
         rows = self._member.rows
+        self._member.release()
+        self._advance()
         await self._until(lambda: self._member.acknowledged >= rows)
 
     async def finish(self) -> None:
         """Say that there are no more rows, and wait until it is settled: the values are final, the answer exact."""
         await self.query()
+        self._member.release()
         self._member.end()
         self._advance()
         await self._until(lambda: self._member.finished)
@@ -275,18 +288,25 @@ class AsyncSite:
 class Site:
     """A site on a thread of its own, for programs without an event loop; see `AsyncSite` for what each means."""
 
-    def __init__(self, url: str, name: str, *, token: str | None = None, certificate: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        *,
+        token: str | None = None,
+        certificate: str | Path | None = None,
+        hold: bool = False,
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"skytide-{name}", daemon=True)
         self._closed = False
-        self._made = (url, name, token, certificate)
+        self._made = partial(AsyncSite, url, name, token=token, certificate=certificate, hold=hold)
         site_url(url)
         self._thread.start()
         self._site = self._call(self._open())
 
     async def _open(self) -> AsyncSite:
-        url, name, token, certificate = self._made
-        return await AsyncSite(url, name, token=token, certificate=certificate).__aenter__()
+        return await self._made().__aenter__()
 
     def _call(self, work: Coroutine[Any, Any, Found]) -> Found:
         if self._closed:
