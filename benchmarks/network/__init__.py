@@ -1,0 +1,1 @@
+"""Coordinator and sites under load and faults."""

@@ -15,9 +15,9 @@ from typing import Any
 
 os.environ.setdefault("SKYTIDE_PLAIN", "1")
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from skytide.runtime.network.site import AsyncSite  # noqa: E402
+from skytide.runtime.network.site import AsyncSite
 
 
 class Crowd:
