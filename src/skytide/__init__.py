@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AsyncSite": "skytide.runtime.network.site",
     "Change": "skytide.model",
     "Changes": "skytide.model",
     "Frequent": "skytide.monitors.frequent.frequent",
     "Ledger": "skytide.model",
     "Preference": "skytide.model",
+    "Site": "skytide.runtime.network.site",
     "SkytideError": "skytide.errors",
     "SlidingWindow": "skytide.monitors.sliding.window",
     "Snapshots": "skytide.monitors.snapshots.snapshots",
@@ -32,13 +34,16 @@ if TYPE_CHECKING:
     from skytide.monitors.sliding.window import SlidingWindow
     from skytide.monitors.snapshots.snapshots import Snapshots
     from skytide.monitors.uncertain.window import UncertainWindow
+    from skytide.runtime.network.site import AsyncSite, Site
 
 __all__ = [
+    "AsyncSite",
     "Change",
     "Changes",
     "Frequent",
     "Ledger",
     "Preference",
+    "Site",
     "SkytideError",
     "SlidingWindow",
     "Snapshots",

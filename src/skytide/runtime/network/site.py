@@ -61,7 +61,8 @@ class AsyncSite:
 
     `token` is the site's own, where the coordinator asks for one; `certificate` is a file with the certificate that the
     coordinator's must be signed by, unless the machine knows it. With `hold` the site tells nothing before the first
-    `flush` or `finish`: for rows from before a crash, of which the answer should not show a part.
+    `flush` or `finish`: for rows from before a crash, of which the answer should not show a part. Where there are no
+    tokens, a `key` that was kept shows that this is the site that came before under its name.
     """
 
     def __init__(
@@ -72,19 +73,20 @@ class AsyncSite:
         token: str | None = None,
         certificate: str | Path | None = None,
         hold: bool = False,
+        key: bytes | None = None,
     ) -> None:
         if not usable_name(name):
             raise OptionError("is not a name for a site", value=name, remedy="use letters, digits, - and _")
         self._url, self._token = site_url(url), token
         self._context = _trust(certificate) if self._url.startswith("wss:") else None
-        self._member = Member(name, os.urandom(KEY_BYTES), hold=hold)
+        self._member = Member(name, os.urandom(KEY_BYTES) if key is None else key, hold=hold)
         self._news = asyncio.Event()
         self._waiting = 0
         self._out: list[bytes] = []
         self._sending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._problem: SkytideError | None = None
-        self._closing = False
+        self._closing = self._missed = False
         self._count = 0
         self.connected = False
         """Whether the coordinator has welcomed this site, and the connection is there."""
@@ -146,11 +148,15 @@ class AsyncSite:
             await asyncio.sleep(0)
         return found
 
+    def release(self) -> None:
+        """Tell from now on, if the site was told to hold."""
+        self._member.release()
+        self._advance()
+
     async def flush(self) -> None:
         """Wait until all rows that were put are acknowledged."""
         rows = self._member.rows
-        self._member.release()
-        self._advance()
+        self.release()
         await self._until(lambda: self._member.acknowledged >= rows)
 
     async def finish(self) -> None:
@@ -160,6 +166,14 @@ class AsyncSite:
         self._member.end()
         self._advance()
         await self._until(lambda: self._member.finished)
+
+    async def over(self) -> None:
+        """Wait until the last words are settled; raises what ends the site before."""
+        await self._until(lambda: self._member.finished)
+
+    def snapshot(self) -> dict[Id, tuple[float, ...]]:
+        """What the site has: the values of each object, in the order of the query's columns. O(objects)."""
+        return self._member.snapshot()
 
     async def close(self) -> None:
         """End the connection; what is not acknowledged is lost, and what was is stale, unless it was final."""
@@ -239,7 +253,8 @@ class AsyncSite:
             raise InputError(
                 f"the coordinator's certificate is not trusted: {problem.verify_message}", remedy="give its certificate"
             ) from None
-        logger.info("%s is not connected: %s", self._member.name, problem)
+        level, self._missed = logging.INFO if self._missed else logging.WARNING, True
+        logger.log(level, "%s is not connected, and tries again: %s", self._member.name, problem)
 
     async def _session(self) -> None:
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
@@ -279,7 +294,7 @@ class AsyncSite:
                 data = await socket.recv(decode=False)
                 self.received += len(data)
                 self._member.receive(data, time.monotonic())
-                self.connected = True
+                self.connected, self._missed = True, False
                 self._advance()
         finally:
             self._sending.set()  # the other side of the connection looks what has happened
