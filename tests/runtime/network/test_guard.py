@@ -72,12 +72,12 @@ def test_no_second_lets_in_more_than_its_share(limit: int, rate: int, steps: lis
 
 @pytest.mark.parametrize("sent", [b"", b"G", HEAD])
 def test_who_does_not_finish_the_head_of_a_request_is_dropped(sent: bytes) -> None:
-    with served(header=0.2) as server, server.connect() as slow:
+    with served(header=0.5) as server, server.connect() as slow:
         slow.sendall(sent)
         assert _ended(slow)
         server.until(lambda: server.metric("skytide_connections") == 0)
-        assert server.get("/health")[0] == 200
         assert _dropped(server, "header") == 1
+        server.until(lambda: _comes(server))
 
 
 @pytest.mark.parametrize("first", [b"", HEAD + b"\r\n", HEAD + b"Content-Length: 100000\r\n\r\n"])
@@ -99,7 +99,7 @@ def test_one_byte_at_a_time_does_not_keep_a_connection(first: bytes) -> None:
 
 
 def test_a_handshake_that_is_not_finished_counts_and_is_dropped() -> None:
-    with served(header=0.3, connections=3, certificate=CERTIFICATE, key=KEY) as server:
+    with served(header=2.0, connections=3, certificate=CERTIFICATE, key=KEY) as server:
         slow = [server.connect() for _ in range(3)]
         slow[0].sendall(b"\x16\x03\x01")
         server.until(lambda: server.metric("skytide_connections") == 3)
@@ -128,15 +128,15 @@ def test_connections_above_the_limit_are_refused_until_others_end() -> None:
 
 
 def test_a_flood_is_refused_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING), served(new_connections=20) as server:
+    with caplog.at_level(logging.WARNING), served(new_connections=5) as server:
         came = 0
         for number in range(1, 2000):
             came += _comes(server)
             refused = _refused(server, "new_connections")
             assert came + refused == number
-            if refused >= 200:
+            if refused >= 100:
                 break
-        assert came >= 20 and refused >= 200
+        assert came >= 5 and refused >= 100
         server.until(lambda: _comes(server))
     said = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
     assert said == [
@@ -183,7 +183,7 @@ def test_a_reader_that_takes_nothing_is_dropped_and_costs_no_memory() -> None:
 
 
 def test_a_reader_that_is_slow_but_takes_something_stays() -> None:
-    with served(FakeHub(keep=100_000), stalled=1.0) as server, socket.socket() as peer:
+    with served(FakeHub(keep=100_000), stalled=2.0) as server, socket.socket() as peer:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         peer.connect((server.host, server.port))
         peer.sendall(b"GET /changes?after=0&format=ndjson HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -220,9 +220,9 @@ def test_a_site_stays_longer_than_a_head_may_take() -> None:
         await websocket.send_bytes(b"here")
         await websocket.close()
 
-    with served(routes=[WebSocketRoute("/site", waits)], header=0.1) as server:
+    with served(routes=[WebSocketRoute("/site", waits)], header=1.0) as server:
         with connect(f"ws://{server.host}:{server.port}/site") as site:
-            threading.Event().wait(0.5)
+            threading.Event().wait(1.5)
             site.send(b"?")
             assert site.recv() == b"here"
         assert _dropped(server, "header") == 0
