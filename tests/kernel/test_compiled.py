@@ -204,7 +204,7 @@ def recorded(scenario: Scenario, method: str) -> dict[str, Any]:
     return {"protocol": "fragmented", **query, "steps": recorder.steps}
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(scenario=scenarios(), method=st.sampled_from(["pivot", "direct"]))
 def test_sites_of_fragments_say_and_keep_the_same(bare: Elsewhere, scenario: Scenario, method: str) -> None:
     assert_same(bare, recorded(scenario, method))

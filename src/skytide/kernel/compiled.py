@@ -56,20 +56,29 @@ inline = njit(forceinline=True, **_INNER)
 
 if PLAIN:
 
-    def _seen(argument: Any) -> Any:
-        """An array as a view whose elements are plain numbers; also in a named tuple."""
-        if type(argument) is np.ndarray:
-            return memoryview(argument)  # type: ignore[arg-type]
-        if isinstance(argument, tuple):
-            return type(argument)._make(map(_seen, argument))  # type: ignore[attr-defined]
-        return argument
-
     def entrance(function: Callable[..., Any]) -> Callable[..., Any]:
-        """Makes a kernel one that is called with arrays, by itself or in named tuples."""
+        """Makes a kernel one that is called with arrays, by themselves or in named tuples.
+
+        It is given views of them, whose elements are plain numbers. Views of a tuple are kept until another comes in
+        its place: to make those of a block's dozens of arrays takes longer than a row or two.
+        """
+        kept: dict[int, tuple[Any, Any]] = {}
+
+        def views(place: int, columns: Any) -> Any:
+            before = kept.get(place)
+            if before is None or before[0] is not columns:
+                before = kept[place] = columns, type(columns)._make(memoryview(column) for column in columns)
+            return before[1]
 
         @functools.wraps(function)
         def call(*arguments: Any) -> Any:
-            return function(*map(_seen, arguments))
+            seen = list(arguments)
+            for place, argument in enumerate(arguments):
+                if isinstance(argument, np.ndarray):
+                    seen[place] = memoryview(argument)  # type: ignore[arg-type]
+                elif isinstance(argument, tuple):
+                    seen[place] = views(place, argument)
+            return function(*seen)
 
         return call
 
