@@ -26,13 +26,16 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
-
-from skytide.errors import InputError, OptionError, SkytideError
+from skytide.errors import InputError, MissingDependencyError, OptionError, SkytideError
 from skytide.protocols.network.frames import KEY_BYTES, MOST_BYTES, Id, usable_name
 from skytide.protocols.network.member import Member
 from skytide.protocols.network.query import Query
+
+try:
+    from websockets.asyncio.client import ClientConnection, connect
+    from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+except ModuleNotFoundError as missing:
+    raise MissingDependencyError("a site needs websockets", remedy="pip install 'skytide[network]'") from missing
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds between two attempts to connect, at first and at most."""
