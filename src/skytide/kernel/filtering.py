@@ -412,3 +412,92 @@ def begin_above(records: Records, holder: int, one: int) -> None:
         if gap > 0.0 and (widest < 0 or gap > points[one, widest] - high[holder, widest]):
             widest = k
     low[one, widest] = max(low[one, widest], np.nextafter(high[holder, widest], np.inf))
+
+
+# -- boxes that records offer (not in the paper) -----------------------------------------------------------------------
+
+
+@njit(cache=True)
+def accept_below(
+    records: Records, dominator: Integers, members: Integers, offered: Integers, low: Floats, high: Floats
+) -> Booleans:
+    """Give records outside the skyline the boxes they offer, where one member dominates all of it; which get them.
+
+    `low` and `high` have a row for each record offered. Of several members the one with the most room is taken, at best
+    without narrowing its own box if that is fresh; else `keep_below` will. O(offered members d), and O(all records d)
+    once.
+    """
+    found: Booleans = _holding(records, dominator, offered, high)
+    for r in range(offered.shape[0]):
+        if not found[r]:
+            continue
+        one = offered[r]
+        holder = _roomiest(records, members, one, low, r, False)
+        if holder == NOBODY:
+            holder = _roomiest(records, members, one, low, r, True)
+        found[r] = holder != NOBODY
+        if found[r]:
+            dominator[one], records.fresh[one] = holder, False
+            for k in range(low.shape[1]):
+                records.low[one, k], records.high[one, k] = low[r, k], high[r, k]
+    return found
+
+
+@njit(cache=True, _nrt=False)
+def _roomiest(records: Records, members: Integers, one: int, low: Floats, r: int, yielding: bool) -> int:
+    """The member that dominates a lower corner with the most room; with `yielding` fresh ones do so by their points."""
+    floor, roof = records.floor, records.roof
+    best, best_room = NOBODY, -np.inf
+    for other in members:
+        room, better = np.inf, False
+        for k in range(low.shape[1]):
+            edge = records.points[other, k] if yielding and records.fresh[other] else records.high[other, k]
+            if not edge <= low[r, k]:
+                room = -np.inf
+                break
+            better |= edge < low[r, k]
+            wide = (roof[other, k] - floor[other, k]) + (roof[one, k] - floor[one, k])
+            if wide > 0.0:  # else neither moves there
+                room = min(room, (low[r, k] - edge) / wide)
+        if better and room > best_room:
+            best, best_room = other, room
+    return int(best)
+
+
+@njit(cache=True)
+def accept_members(
+    records: Records, dominator: Integers, members: Integers, offered: Integers, low: Floats, high: Floats
+) -> Booleans:
+    """Give members of the skyline the boxes they offer, where boxes stay robust; which get them.
+
+    O(offered members d), and O(all records d) once.
+    """
+    found: Booleans = _holding(records, dominator, offered, high)
+    for r in range(offered.shape[0]):
+        one = offered[r]
+        for other in members:
+            if not found[r]:
+                break
+            ends, begins = False, False
+            for k in range(low.shape[1]):
+                ends |= high[r, k] < records.low[other, k]
+                begins |= records.high[other, k] < low[r, k]
+            found[r] = other == one or (ends and begins)
+        if found[r]:
+            for k in range(low.shape[1]):
+                records.low[one, k], records.high[one, k] = low[r, k], high[r, k]
+    return found
+
+
+@njit(cache=True)
+def _holding(records: Records, dominator: Integers, offered: Integers, high: Floats) -> Booleans:
+    """Which of the boxes offered dominate all that hangs on their records."""
+    found = np.ones(offered.shape[0], np.bool_)
+    row = np.full(dominator.shape[0], NOBODY, np.int64)
+    for r in range(offered.shape[0]):
+        row[offered[r]] = r
+    for one in range(dominator.shape[0]):
+        if dominator[one] >= 0 and row[dominator[one]] >= 0:
+            r = row[dominator[one]]
+            found[r] &= dominates_at(high, r, records.low, one)
+    return found

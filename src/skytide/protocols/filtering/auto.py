@@ -1,9 +1,10 @@
 """The method Auto: exact as Filter and Naive are, and each client does which of the two costs it less.
 
-Filter costs a client two messages for a failure and three for a probe, Naive one for a move. A client with more than
-one message per timestamp, on average over the last few, is released: it tells every move and hears nothing. For the
-server it then has a box of no extent. After a while it gets a box again, and after each vain attempt it waits twice as
-long. Not in zhang09c, whose answer to restless clients is sampling, which is not exact.
+Clients that speak seldom offer boxes (`offers`), and where one is good, the server says nothing: a failure then costs
+one message instead of two, and a probe two instead of three. Naive costs one for a move. A client with more than one
+message per timestamp, on average over the last few, is released: it tells every move and hears nothing. For the server
+it then has a box of no extent. After a while it gets a box again, and after each vain attempt it waits twice as long.
+Not in zhang09c, whose answer to restless clients is sampling, which is not exact.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.messages import Boxes, Kind, Message, Order, Releases, Reports
+from skytide.protocols.filtering.offers import Offers, offers_of, together
 from skytide.protocols.filtering.server import NONE, gathered
 from skytide.protocols.stored import Contents, dump, restore
 
@@ -27,9 +29,12 @@ MEMORY = 16.0
 """Messages are averaged over about so many timestamps."""
 AGAIN = 0.5
 """What the average begins with at another attempt: a vain one must end soon."""
+CALM = 0.3
+"""Messages per timestamp that are few."""
 FIRST, LONGEST = 256, 4096
 """How many timestamps a released client waits for its next box, at first and at most."""
-FAILURE, PROBE = 2.0, 3.0
+FAILURE, PROBE, TOLD = 1.0, 2.0, 1.0
+"""What a failure, a probe and an order add to a client's messages."""
 
 
 class AutoServer:
@@ -56,6 +61,7 @@ class AutoServer:
         self._traffic: Floats = np.zeros(0)
         self._wait: Integers = np.zeros(0, np.int64)
         self._again: Integers = np.zeros(0, np.int64)  # when a free client gets its next box
+        self._offers = list[Offers]()  # of this timestamp
 
     def _reserve(self, room: int) -> None:
         self._floor, self._roof = grown(self._floor, room), grown(self._roof, room)
@@ -68,8 +74,10 @@ class AutoServer:
         self._reserve(room_for(told.clients, told.gone))
         self._traffic *= 1.0 - 1.0 / MEMORY
         self._free[told.new], self._traffic[told.new], self._wait[told.new] = False, 0.0, FIRST
-        failed = np.concatenate([NONE, *(block.clients for block in said if block.kind == Kind.FAILURE)])
-        self._traffic[failed] += FAILURE / MEMORY
+        failures = [block for block in said if isinstance(block, Reports) and block.kind == Kind.FAILURE]
+        self._offers = [self._offered(block) for block in failures]
+        for block in failures:
+            self._traffic[block.clients] += FAILURE / MEMORY
         free = self._free[told.clients]
         who, points = told.clients[free], told.points[free]
         floor, roof = self._floor[who], self._roof[who]
@@ -84,12 +92,27 @@ class AutoServer:
     def answered(self, answers: Reports) -> Integers:
         """Take the answers to all questions; whom to ask next."""
         self._traffic[answers.clients] += PROBE / MEMORY
+        self._offers.append(self._offered(answers))
         return self._filter.answered(answers)
 
+    def _offered(self, told: Reports) -> Offers:
+        """What boxes clients offer that have some, which for the server are still the old ones."""
+        here, records = self._filter.present(told.clients), self._filter.records
+        who, matrices = told.clients[here], (told.points[here], told.floor[here], told.roof[here])
+        return offers_of(Reports(told.kind, told.time, who, *matrices), records.low[who], records.high[who])
+
+    def _promising(self) -> Offers:
+        """The offers that may last: who speaks often needs a box that others give way to, unless it only gets worse."""
+        offers, records = together(self._offers, self._dimensions), self._filter.records
+        worst = (records.points[offers.clients] == records.roof[offers.clients]).all(axis=1)
+        which = worst | (self._traffic[offers.clients] <= CALM)
+        return Offers._make(column[which] for column in offers)
+
     def settle(self) -> list[Order]:
-        """End the timestamp: boxes for those who told their points, unless they tell all of them anyway."""
-        found = self._filter.settle()
+        """End the timestamp: boxes for those who told their points, unless theirs are good or they tell all anyway."""
+        found = self._filter.conclude(self._promising())
         told = np.concatenate([NONE, *(order.clients for order in found)])
+        self._traffic[told] += TOLD / MEMORY
         leaving = told[~self._free[told] & (self._traffic[told] > BAR)]
         self._free[leaving] = True
         self._again[leaving] = self._time + self._wait[leaving]

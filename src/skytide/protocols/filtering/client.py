@@ -2,7 +2,8 @@
 
 A client tells its point when it comes, and every move until it hears from the server. A box keeps it quiet as long as
 its point stays inside; a schedule keeps it quiet except at sampled timestamps, when it tells its point if it has moved
-since it last did (silence says that it has not; in the paper it tells it anyway).
+since it last did (silence says that it has not; in the paper it tells it anyway). With a failure or an answer it takes
+the box that `offers` says, which holds until it hears of another.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from skytide.protocols.filtering.messages import (
     Reports,
     Schedules,
 )
+from skytide.protocols.filtering.offers import offers_of
 from skytide.protocols.filtering.schedule import Schedule, stored_schedule
 from skytide.protocols.stored import Contents, dump, restore, used
 
@@ -126,7 +128,10 @@ class ClientBlock:
         state = self._state
         catch_up(state, who, time)
         state.stale[who] = False
-        return Reports(kind, time, who, state.points[who], state.floor[who], state.roof[who])
+        told = Reports(kind, time, who, state.points[who], state.floor[who], state.roof[who])
+        if kind in (Kind.FAILURE, Kind.ANSWER):
+            _, state.low[who], state.high[who] = offers_of(told, state.low[who], state.high[who])
+        return told
 
     def obey(self, order: Order) -> None:
         """Take boxes, schedules and releases. O(clients told)."""

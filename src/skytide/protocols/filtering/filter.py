@@ -20,6 +20,8 @@ from skytide.kernel.filtering import (
     NOBODY,
     OPEN,
     Records,
+    accept_below,
+    accept_members,
     best_dominators,
     judge,
     keep_below,
@@ -30,6 +32,7 @@ from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.storage import Parts
 from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.filtering.messages import Boxes, Message, Order, Reports
+from skytide.protocols.filtering.offers import Offers, together
 from skytide.protocols.filtering.server import Said, gathered
 from skytide.protocols.stored import Contents, dump, must, restore, used
 
@@ -110,12 +113,17 @@ class FilterServer:
 
     def settle(self) -> list[Order]:
         """After the last question: settle the skyline, and make boxes for everybody who told his point."""
+        return self.conclude(together([], self._dimensions))
+
+    def conclude(self, offers: Offers) -> list[Order]:
+        """`settle`, but who offers a box that is as good gets that one, and no order."""
         self._member[self._candidates] = self._verdicts == INSIDE
         self._dominator[self._candidates] = np.where(self._verdicts == BELOW, self._witness, NOBODY)
         clients = np.flatnonzero(self._told)
-        self._construct(clients)
+        accepted = self._construct(clients, offers)
+        self._known[clients] = (self._records.low[clients] == self._records.high[clients]).all(axis=1)
+        clients = np.setdiff1d(clients, accepted)
         low, high = self._records.low[clients], self._records.high[clients]
-        self._known[clients] = (low == high).all(axis=1)
         return [Boxes(self._time, clients, low, high)] if len(clients) else []
 
     def skyline(self) -> Integers:
@@ -164,6 +172,12 @@ class FilterServer:
     def records(self) -> Records:
         """The rows of all clients; those of clients that are not here are anybody's."""
         return self._records
+
+    def present(self, clients: Integers) -> Booleans:
+        """Which clients are here. O(clients)."""
+        found = clients < len(self._alive)
+        found[found] = self._alive[clients[found]]
+        return found
 
     def emerging(self) -> Integers:
         """After the last question: who will be in the skyline, in order. O(clients)."""
@@ -219,12 +233,15 @@ class FilterServer:
         )
         return np.flatnonzero(asked)
 
-    def _construct(self, clients: Integers) -> None:
-        """FilterConstruction: from the widest boxes that make sense to robust ones."""
+    def _construct(self, clients: Integers, offers: Offers) -> Integers:
+        """FilterConstruction: from the widest boxes that make sense to robust ones; who gets what he offers."""
         fresh = self._records.fresh
         widen(self._records, clients, MARGIN + DOUBT / np.maximum(1, self._time - self._still[clients]))
         members = self.skyline()
-        below = clients[~self._member[clients]]
+        within = self._member[offers.clients]
+        outer, inner = (Offers._make(column[which] for column in offers) for which in (~within, within))
+        accepted = outer.clients[accept_below(self._records, self._dominator, members, *outer)]
+        below = np.setdiff1d(clients[~self._member[clients]], accepted)
         chosen = np.empty(len(below), np.int64)
         best_dominators(self._records, members, below, chosen)
         self._dominator[below] = chosen
@@ -236,6 +253,8 @@ class FilterServer:
         below = below[np.argsort(self._dominator[below], kind="stable")]
         holders, starts = np.unique(self._dominator[below], return_index=True)
         share_room(self._records, holders, np.append(starts, len(below)), below, self._middle)
+        kept = accept_members(self._records, self._dominator, members, *inner)
+        return np.concatenate((accepted, inner.clients[kept]))
 
 
 def widen(records: Records, clients: Integers, margins: Floats) -> None:
