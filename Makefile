@@ -14,8 +14,10 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: .venv/ready lint
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder $(ARGS)
+# What the tests' JVMs share is made while mypy has the other core.
+test: .venv/ready
+	$(MAKE) --no-print-directory --jobs=2 lint .venv/primed
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder $(ARGS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -33,6 +35,10 @@ bench: .venv/ready
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/build.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/primed: .venv/ready tests/spark/small.py
+	@$(BIN)/python -m tests.spark.small
 	@touch $@
 
 lock:

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.spark.small import JAVA
+
 PIPELINE = """
 [source]
 format = "skytide"
@@ -38,8 +40,8 @@ executor.memory = "512m"
 cores.max = 2
 executor.cores = 1
 sql.shuffle.partitions = 2
-driver.extraJavaOptions = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-executor.extraJavaOptions = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+driver.extraJavaOptions = "{java}"
+executor.extraJavaOptions = "{java}"
 executorEnv.XDG_CACHE_HOME = "{cache}"
 """
 
@@ -47,7 +49,7 @@ executorEnv.XDG_CACHE_HOME = "{cache}"
 def pipeline(name: str, python: str, *where: str, settings: bool = True) -> dict[str, Any]:
     """Run a pipeline somewhere: its exit status, the ids that it wrote, where executors had the package."""
     out = Path.cwd() / name
-    text = PIPELINE.format(out=out, python=python, cache=os.environ["XDG_CACHE_HOME"])
+    text = PIPELINE.format(out=out, java=JAVA, python=python, cache=os.environ["XDG_CACHE_HOME"])
     file, log = Path.cwd() / f"{name}.toml", Path(python).parent / "started.log"
     log.write_text("")
     file.write_text(text if settings else text[: text.index("[spark]")])
@@ -77,7 +79,11 @@ def processes(**variables: str) -> Iterator[Begin]:
 
     ensure_java()
     home = Path(pyspark.__file__).parent
-    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"} | variables
+    environment = (
+        os.environ
+        | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": JAVA}
+        | variables
+    )
     started = []
 
     def begin(log: str, program: str, *arguments: str) -> None:
@@ -115,7 +121,7 @@ def connect(python: str) -> Iterator[str]:
         "spark.connect.grpc.binding.port": "0",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": JAVA,
         "spark.ui.enabled": "false",
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]

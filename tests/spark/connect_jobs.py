@@ -18,6 +18,7 @@ import skytide as sk
 from skytide.spark import local_session, plain_errors, register, remote_session, skyline
 from skytide.spark.batch_strong import filtered
 from tests.spark.jobs import points
+from tests.spark.small import PLAIN_JAVA
 from tests.spark.streaming.contract import Case, run
 
 
@@ -29,7 +30,7 @@ def server() -> None:
         "local[2]",
         **{
             "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": PLAIN_JAVA,
             "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": port,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import skytide as sk
 from skytide.spark import ensure_java, local_session, plain_errors, skyline
+from tests.spark.small import PLAIN_JAVA
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,7 @@ def bare() -> dict[str, Any]:
         "local[2]",
         **{
             "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": PLAIN_JAVA,
             "spark.sql.shuffle.partitions": 1,
         },
     )
@@ -95,8 +96,8 @@ def cluster() -> dict[str, Any]:
         **{
             "spark.driver.memory": "1g",
             "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.executor.extraJavaOptions": PLAIN_JAVA,
+            "spark.driver.extraJavaOptions": PLAIN_JAVA,
             "spark.sql.shuffle.partitions": 2,
         },
     )

@@ -10,7 +10,9 @@ import sys
 import sysconfig
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,9 +76,10 @@ def test_code_is_not_taken_from_a_folder_that_others_may_write(tmp_path: Path, m
     assert unpacked(archive).parent.name.startswith("skytide-") and unpacked(archive).parent != folder.parent
 
 
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python that has all packages but Skytide, as executors of a cluster may."""
+    tmp_path = tmp_path_factory.mktemp("elsewhere")
     packages = tmp_path / "packages"
     packages.mkdir()
     for entry in Path(sysconfig.get_paths()["purelib"]).iterdir():
@@ -92,16 +95,12 @@ def elsewhere(tmp_path: Path) -> Path:
     return program
 
 
-def clean_environment(tmp_path: Path) -> dict[str, str]:
+def clean_environment(cache: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("SPARK")}
-    return kept | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return kept | {"XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def test_the_zip_is_the_package_and_compiled_code_stays_beside_its_source(elsewhere: Path, tmp_path: Path) -> None:
-    environment = clean_environment(tmp_path)
-    missing = subprocess.run([elsewhere, "-c", "import skytide"], env=environment, capture_output=True, text=True)
-    assert "No module named 'skytide'" in missing.stderr
-    probe = """
+PROBE = """
 import json, sys
 import numpy, skytide, skytide.kernel.dominance as module
 kernels = [one for one in vars(module).values() if hasattr(one, "stats")]
@@ -112,12 +111,34 @@ print(json.dumps([skytide.__file__, skytide.__spec__.origin, mask.tolist(),
                   sum(sum(one.cache_misses.values()) for one in stats),
                   sum(sum(one.cache_hits.values()) for one in stats)]))
 """
-    path = {"PYTHONPATH": str(package_zip(tmp_path))}
-    found = [
-        json.loads(subprocess.check_output([elsewhere, "-c", probe], env=environment | path, text=True))
-        for _ in range(2)
-    ]
-    home = tmp_path / "cache" / "skytide" / package_zip(tmp_path).stem / "skytide"
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A cache that a zip has been unpacked into, and what the first two processes found there."""
+
+    cache: Path
+    home: Path
+    found: list[Any]
+
+
+@pytest.fixture(scope="module")
+def probed(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Probed:
+    """Shared, so that clusters find compiled what the first process has compiled."""
+    folder = tmp_path_factory.mktemp("shipped")
+    archive, cache = package_zip(folder), folder / "cache"
+    environment = clean_environment(cache) | {"PYTHONPATH": str(archive)}
+    command = [str(elsewhere), "-c", PROBE]
+    found = [json.loads(subprocess.check_output(command, env=environment, text=True)) for _ in range(2)]
+    return Probed(cache, cache / "skytide" / archive.stem / "skytide", found)
+
+
+def test_the_zip_is_the_package_and_compiled_code_stays_beside_its_source(elsewhere: Path, probed: Probed) -> None:
+    missing = subprocess.run(
+        [elsewhere, "-c", "import skytide"], env=clean_environment(probed.cache), capture_output=True, text=True
+    )
+    assert "No module named 'skytide'" in missing.stderr
+    home, found = probed.home, probed.found
     for origin, specified, mask, _, _ in found:
         assert origin == specified == str(home / "__init__.py")
         assert mask == [True, False]
@@ -125,7 +146,9 @@ print(json.dumps([skytide.__file__, skytide.__spec__.origin, mask.tolist(),
     assert list((home / "kernel" / "__pycache__").glob("*.nbi"))
 
 
-def test_clusters_run_pipelines_on_executors_that_have_no_skytide(elsewhere: Path, tmp_path: Path) -> None:
+def test_clusters_run_pipelines_on_executors_that_have_no_skytide(
+    elsewhere: Path, probed: Probed, tmp_path: Path
+) -> None:
     """A master and a worker, a server of Spark Connect: all on loopback."""
     pyspark = pytest.importorskip("pyspark")
     work = Path(pyspark.__file__).parent / "work"
@@ -134,7 +157,7 @@ def test_clusters_run_pipelines_on_executors_that_have_no_skytide(elsewhere: Pat
         done = subprocess.run(
             [sys.executable, "-m", "tests.spark.clusters", str(elsewhere)],
             cwd=tmp_path,
-            env=clean_environment(tmp_path) | {"PYTHONPATH": str(ROOT)},
+            env=clean_environment(probed.cache) | {"PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             timeout=600,
@@ -147,7 +170,7 @@ def test_clusters_run_pipelines_on_executors_that_have_no_skytide(elsewhere: Pat
                 shutil.rmtree(folder, ignore_errors=True)
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    homes = tmp_path / "cache" / "skytide"
+    homes = probed.cache / "skytide"
     for name in ("standalone", "connect"):
         assert found[name]["status"] == 0, found
         assert found[name]["rows"] == [1, 2, 3], found

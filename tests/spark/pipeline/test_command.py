@@ -18,16 +18,13 @@ import pytest
 from tests.cli.command import run
 from tests.spark.pipeline.files import STREAM
 from tests.spark.pipeline.test_running import expected_changes, flights
+from tests.spark.small import SMALL_JVM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "pipelines"
-SMALL = """
-[run.spark]
-driver.memory = "1g"
-driver.extraJavaOptions = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""
+SMALL = "\n[run.spark]\n" + "".join(f'{name.removeprefix("spark.")} = "{value}"\n' for name, value in SMALL_JVM.items())
 
 
 def until_batches(stream: IO[str], count: int) -> Iterator[str]:

@@ -6,13 +6,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skytide.spark import CurrentTable
 from tests.spark.streaming.contract import Case, differences, expected, rows_of, write_batch
+from tests.spark.streaming.jobs import parsed, work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 CASE = Case(batches=4)
 
@@ -31,6 +35,11 @@ def job(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, start_new_session=True, env=environment()
     )
+
+
+def again(spark: SparkSession, folder: Path, *arguments: str) -> None:
+    """The job in this process."""
+    work(spark, parsed([str(folder), *arguments]))
 
 
 def environment() -> dict[str, str]:

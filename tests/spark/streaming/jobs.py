@@ -3,13 +3,16 @@
 It reads the files of FOLDER/in as a stream, one per micro-batch, and writes changes, dead letters and the current
 answer beside them. `--crash 2:before` kills the driver, Java and all, in micro-batch 2 before its changes are written;
 `2:after` when they are, but Spark does not know it yet. `--executor` kills an executor in the middle of a task, once.
+`--room COMMAND` does what makes room once the job has failed, and does the job again in a new session.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from skytide.errors import SkytideError
 from skytide.spark import CurrentTable, ParquetSink, local_session, plain_errors, window, write
 from tests.spark.small import SMALL_JVM
 from tests.spark.streaming.contract import PREFERENCE, Case
@@ -77,7 +79,7 @@ def stream(spark: SparkSession, folder: Path, case: Case, deadly: bool) -> DataF
     return rows.mapInArrow(deadly_task(str(folder / "killed")), rows.schema) if deadly else rows
 
 
-def main(arguments: list[str]) -> int:
+def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--checkpoint", type=Path)
@@ -85,10 +87,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--crash", default="")
     parser.add_argument("--executor", action="store_true")
     parser.add_argument("--duration", type=int, default=12)
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--room", default="")
+    return parser.parse_args(arguments)
+
+
+def work(spark: SparkSession, asked: argparse.Namespace) -> None:
+    """The job on a session, until it ends."""
     case = Case(duration=asked.duration)
     checkpoint = str(asked.checkpoint or asked.folder / "checkpoint")
-    spark = local_session(asked.master, **{**SMALL_JVM, "spark.executor.memory": "512m"})
     changes = window(
         stream(spark, asked.folder, case, asked.executor),
         PREFERENCE,
@@ -103,22 +109,33 @@ def main(arguments: list[str]) -> int:
     if asked.crash:
         batch, _, when = asked.crash.partition(":")
         sink = Deadly(sink, int(batch), when)
-    try:
-        with plain_errors():
-            query = write(
-                changes,
-                sink,
-                checkpoint=checkpoint,
-                dead_letters=ParquetSink(str(asked.folder / "dead")),
-                current=CurrentTable(str(asked.folder / "current")),
-                trigger="once",
-            )
-            query.awaitTermination()
-    except SkytideError as problem:
-        print(f"refused: {problem}")
-        return 3
-    finally:
-        spark.stop()
+    with plain_errors():
+        query = write(
+            changes,
+            sink,
+            checkpoint=checkpoint,
+            dead_letters=ParquetSink(str(asked.folder / "dead")),
+            current=CurrentTable(str(asked.folder / "current")),
+            trigger="once",
+        )
+        query.awaitTermination()
+
+
+def main(arguments: list[str]) -> int:
+    asked = parsed(arguments)
+    for command in (asked.room, ""):
+        spark = local_session(asked.master, **{**SMALL_JVM, "spark.executor.memory": "512m"})
+        try:
+            work(spark, asked)
+        except Exception as problem:
+            if not command:
+                raise
+            print(f"failed: {problem}")
+            subprocess.run(shlex.split(command), check=True)
+        else:
+            break
+        finally:
+            spark.stop()
     print("done")
     return 0
 
