@@ -17,12 +17,15 @@ from skytide.spark.pipeline.fields import Field, Options, checked, checked_value
 from skytide.spark.pipeline.kinds import Kind, kinds
 from skytide.spark.pipeline.places import Path as Way
 from skytide.spark.pipeline.schema import column_names
+from skytide.spark.sources.options import plain as plain_name
 
 TABLES = ("source", "prepare", "query", "sink", "run", "spark")
 FILE_FORMATS = ("parquet", "csv", "json", "jsonl", "orc", "text", "avro", "xml", "binaryFile", "delta")
 """Formats that lie at a path."""
 OUR_SINKS = ("parquet", "csv", "jsonl", "console", "kafka", "feed")
 """Formats of change streams that we write ourselves, exactly once or so that readers can tell; others are Spark's."""
+OUR_FILES = ("tokenfile", "certificate")
+"""Options of our own source that name files: relative ones are relative to the pipeline file, as paths are."""
 ONCE = "once"
 _GLOB = re.compile(r"[*?\[{]")
 
@@ -283,7 +286,10 @@ def _source(document: Document) -> Source:
         raise document.problem(("source", "path"), "the key is missing", remedy="say where the files lie")
     if given.get("stream") and len(paths) > 1:
         raise document.problem(("source", "path"), "a stream has one path", remedy="use a pattern such as data/*/")
-    return Source(given["format"], paths, given.get("stream", False), given.get("schema"), given.get("options", {}))
+    options = dict(given.get("options", {}))
+    if given["format"] == "skytide":
+        options |= {name: document.resolve(text) for name, text in options.items() if plain_name(name) in OUR_FILES}
+    return Source(given["format"], paths, given.get("stream", False), given.get("schema"), options)
 
 
 def _query(document: Document) -> tuple[Kind, Options]:

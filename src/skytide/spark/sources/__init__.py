@@ -1,4 +1,4 @@
-"""What streams can be read from: `format("skytide")`, the generators, and `format("skytide_kafka")`, Kafka.
+"""What streams can be read from: `format("skytide")`, generators or a coordinator, `format("skytide_kafka")`, Kafka.
 
 Spark finds both without registration where Skytide is installed beside it; `register(spark)` does it by hand, for a
 server that has no Skytide of its own.

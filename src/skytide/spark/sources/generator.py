@@ -1,5 +1,7 @@
 """`spark.read.format("skytide")` and `spark.readStream.format("skytide")`: the generators as a table and as a stream.
 
+With the option url the same format is a coordinator's change stream: see `skytide.spark.sources.changes`.
+
 A row depends on the options and its position alone. So a task that is tried again, a query that is started again from
 its checkpoint, and any number of partitions give the same rows. Rows go to Spark as Arrow batches.
 """
@@ -26,6 +28,7 @@ from pyspark.sql.types import StructType
 
 from skytide.errors import InputError, OptionError, WindowError
 from skytide.model import duration_value
+from skytide.spark.sources import changes
 from skytide.spark.sources.options import Option, number, one_of, positive, read_options, whole
 from skytide.spark.sources.rows import KINDS, Rows, split
 from skytide.streams import KINDS as PLAIN
@@ -54,7 +57,7 @@ _FIRST_TIMESTAMP = "2026-01-01T00:00:00Z"
 
 
 class SkytideSource(DataSource):
-    """The format `skytide`; `OPTIONS` says what can be asked of it."""
+    """The format `skytide`; `OPTIONS` says what can be asked of it, and with a url those of `changes`."""
 
     @classmethod
     def name(cls) -> str:
@@ -63,17 +66,23 @@ class SkytideSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns that the options ask for."""
+        if changes.reads_coordinator(self.options):
+            return changes.columns(self.options)
         return from_arrow_schema(rows_of(self._settings()).schema())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A table of `rows` rows."""
+        """A table of `rows` rows, or of what a coordinator keeps."""
+        if changes.reads_coordinator(self.options):
+            return changes.table_reader(self.options, schema)
         settings = self._settings()
         if settings["rows"] is None:
             raise OptionError("a table of generated rows needs the option rows", remedy="give rows, or read a stream")
         return _TableReader(self._checked(settings, schema), settings)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """A stream that ends after `rows` rows, or never."""
+        """A stream that ends after `rows` rows, or never, as that of a coordinator."""
+        if changes.reads_coordinator(self.options):
+            return changes.stream_reader(self.options, schema)
         settings = self._settings()
         return _StreamReader(self._checked(settings, schema), settings)
 
