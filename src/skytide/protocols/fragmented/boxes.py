@@ -12,13 +12,14 @@ from skytide.kernel.filtering import best_dominators, keep_below
 from skytide.kernel.pivots import part_holders, part_members
 from skytide.model import Integers
 from skytide.protocols.filtering.filter import FilterServer
+from skytide.protocols.filtering.offers import Offers
 
 
 class PivotBoxes(FilterServer):
     """Boxes of objects; a report's floor and roof are the object's values less and plus its reach."""
 
-    def _construct(self, clients: Integers) -> None:
-        """The widest boxes that make sense, made robust."""
+    def _construct(self, clients: Integers, offers: Offers) -> Integers:
+        """The widest boxes that make sense, made robust. Objects offer none."""
         records = self._records
         _, low, high, floor, roof, fresh = records
         fresh[:] = False
@@ -36,3 +37,4 @@ class PivotBoxes(FilterServer):
         below = below[np.argsort(self._dominator[below], kind="stable")]
         holders, starts = np.unique(self._dominator[below], return_index=True)
         part_holders(records, steps, holders, np.append(starts, len(below)), below)
+        return offers.clients[:0]
