@@ -31,6 +31,7 @@ class Source:
         self.key = bytes([number]) * 16
         self.member = Member(self.name, self.key)
         self.rows: list[tuple[Id, Values]] = []  # put into this member, in order
+        self.lost: list[tuple[Id, Values]] = []  # put into members before, and never acknowledged: they may count
         self.known: dict[Id, Values] = {}  # of the coordinator, by what was acknowledged
         self.up: deque[bytes] = deque()
         self.down: deque[bytes] = deque()
@@ -49,11 +50,13 @@ class Source:
         for one, values in self.rows[:done]:
             self.known[one] = values
         del self.rows[:done]
+        if done:
+            self.lost = []
 
     def choices(self) -> list[dict[Id, list[Values]]]:
         """For each object what the coordinator may reckon with: the acknowledged values, or newer ones."""
         found = {one: [values] for one, values in self.known.items()}
-        for one, values in self.rows:
+        for one, values in (*self.lost, *self.rows):
             found.setdefault(one, [None]).append(values)
         return [found]
 
@@ -139,10 +142,10 @@ class World:
         """All memory is lost; the rows are where they were, and the values they come to are put again."""
         self.cut(source)
         source.note()
-        latest = {**source.known, **dict(source.rows)}
+        latest = {**source.known, **dict(source.lost), **dict(source.rows)}
         query, source.member = source.member.query, Member(source.name, source.key)
         source.member.query = query
-        source.rows = []
+        source.lost, source.rows = source.lost + source.rows, []
         for one, values in latest.items():
             if query is not None:
                 source.put(one, values)
