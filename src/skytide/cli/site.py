@@ -68,8 +68,10 @@ def command(
         raise click.UsageError("only a plain file can be followed; a stream is read to its end anyway")
     if state is not None and not feed.streams:
         raise click.UsageError("--state is for --follow and streams; a plain file is read again")
-    if form is None and data != STANDARD_INPUT:
-        form_of(data)
+    if data != STANDARD_INPUT:
+        is_plain(data)
+        if form is None:
+            form_of(data)
     token = None if token_file is None else _token(token_file)
     name = name or (None if token is None else _name_in(token, token_file))
     if name is None:

@@ -37,11 +37,11 @@ def expected(table: list[tuple[str, float | None, float | None]]) -> list[tuple[
 
 
 def shown(found: list[Row | InputError]) -> list[object]:
-    shown: list[object] = []
-    for one in found:
-        done = isinstance(one, InputError) or one[1] is None
-        shown.append(one if done else (one[0], tuple(map(repr, one[1] or ()))))
-    return shown
+    return [one if isinstance(one, InputError) or one[1] is None else (one[0], _texts(one[1])) for one in found]
+
+
+def _texts(values: tuple[float, ...]) -> tuple[str, ...]:
+    return tuple(map(repr, values))
 
 
 @given(TABLES, st.lists(st.integers(0, 500), max_size=5), st.booleans())

@@ -83,6 +83,7 @@ class Feeder:
         source.close()  # only now: where this ends otherwise, a thread may still be reading
         if self._feed.stay:
             await self.site.flush()
+            self._say(f"{self.site.name} has told all {self.site.rows} rows, and stays")
             await self.site.over()
         else:
             await self.site.finish()
