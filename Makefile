@@ -17,7 +17,7 @@ demo: .venv/ready
 # What the tests' JVMs share is made while mypy has the other core.
 test: .venv/ready
 	$(MAKE) --no-print-directory --jobs=2 lint .venv/primed
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder $(ARGS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """What all tests share."""
 
 import os
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -13,25 +13,37 @@ settings.load_profile("skytide")
 
 _LONG = ("test_shipping", "test_faults", "test_command", "test_connect", "test_machines")
 _TOGETHER = ("monitors", "protocols", "runtime")
-_ROOT = Path(__file__).parent
 
 
-def _group(path: Path) -> str:
+def _group(nodeid: str) -> str:
     """The files that one process does one after the other: what the first of them compiles, the others find."""
-    inner = path.relative_to(_ROOT) if path.is_relative_to(_ROOT) else path
-    return "/".join(inner.parts[:2]) if inner.parts[0] in _TOGETHER else str(path)
+    path = nodeid.partition("::")[0]
+    folders = path.split("/")[:-1]
+    return "/".join(folders[:3]) if folders[1:] and folders[1] in _TOGETHER else path
 
 
-def _rank(path: Path) -> int:
-    """What takes longest begins first, so that no process ends long after the other: files that start processes of
-    Spark's, then the rest of Spark's, then groups of files, then single ones."""
-    if "spark" in path.parts:
-        return 0 if path.stem.startswith(_LONG) else 1
-    return 2 if _group(path) != str(path) else 3
+def _rank(nodeid: str) -> tuple[int, str]:
+    """First groups of files: they compile kernels that Spark's tasks find then, each of which would compile what it
+    needs by itself. Next what takes longest, and last the many short files, so that all processes end together."""
+    path = nodeid.partition("::")[0]
+    group = _group(nodeid)
+    if group != path:
+        return 0, group
+    if "/spark/" in path:
+        return (1 if path.rpartition("/")[2].startswith(_LONG) else 2), ""
+    return 3, ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Only the order is changed, and which process does what."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.path)))
-    items.sort(key=lambda item: (_rank(item.path), _group(item.path) if _rank(item.path) == 2 else ""))
+    """Only the order is changed."""
+    items.sort(key=lambda item: _rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Processes get groups of files."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = _group
+    return scheduler
