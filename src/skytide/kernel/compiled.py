@@ -1,9 +1,10 @@
-"""Whether kernels are compiled: the one place that decides, and what they need to run either way.
+"""Whether kernels of the sites' side are compiled: the one place that decides, and what they need to run either way.
 
-With numba they are. Where it is missing, or `SKYTIDE_PLAIN=1` is in the environment when this is imported, those of the
-sites' side are the Python functions that they are written as: a site starts quickly and needs numpy alone, and is slow
-where it has many rows. Both give the same bits. What Python does otherwise than compiled code goes through here: it
-raises where that has an infinity or no number, and an element of an array is no plain number, hence slow, and warns.
+With numba they are. Where it is missing, or `SKYTIDE_PLAIN=1` is in the environment when this is imported, they are the
+Python functions that they are written as: a site starts quickly and needs numpy alone, and is slow where it has many
+rows. Both give the same bits. What Python does otherwise than compiled code goes through here: it raises where that has
+an infinity or no number, and an element of an array is no plain number, hence slow, and warns. All other kernels are
+compiled always.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -21,7 +22,7 @@ import numpy as np
 
 from skytide.model import Floats
 
-__all__ = ["PLAIN", "entrance", "exp", "inline", "lean", "log", "njit", "over", "part", "power", "row_of"]
+__all__ = ["PLAIN", "entrance", "exp", "inline", "lean", "log", "njit", "over", "power", "row_of"]
 
 PLAIN = os.environ.get("SKYTIDE_PLAIN") == "1"
 """Whether nothing is compiled."""
@@ -33,7 +34,6 @@ if not PLAIN:
         PLAIN = True
 
 _LEAN = {"cache": True, "_nrt": False, "error_model": "numpy"}
-_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_LEAN}
 
 if PLAIN:
 
@@ -45,11 +45,8 @@ if PLAIN:
 lean = njit(**_LEAN)
 """Compiles a function that makes no array. Arrays that it is handed stay uncounted: with a dozen of them in a tree,
 counting references up and down around every call costs more than the call."""
-part = njit(**_INNER)
-"""The same for a function that only compiled ones call: most of the time to compile a short one goes into the wrapper
-that unpacks Python's arguments."""
-inline = njit(forceinline=True, **_INNER)
-"""The same for a function that becomes part of whatever calls it."""
+inline = njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_LEAN)
+"""The same for a function that becomes part of whatever compiled one calls it."""
 
 
 # -- what is written the same and done otherwise -----------------------------------------------------------------------

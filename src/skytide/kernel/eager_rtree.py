@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.events import FIRST, NONE, Events, close, drop, enlist, has_slot, show, stop_waiting, wait_for
 from skytide.kernel.rtree_insert import insert
-from skytide.kernel.rtree_lanes import LANES, highest_bit, lanes_weakly_better, lanes_weakly_worse
+from skytide.kernel.rtree_lanes import LANES, highest_bit, lanes_weakly_better, lanes_weakly_worse, lean, part
 from skytide.kernel.rtree_nodes import TESTS, Tree, has_room
 from skytide.kernel.rtree_remove import remove
 from skytide.kernel.rtree_search import dominated, last_dominator

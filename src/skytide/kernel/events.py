@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.compiled import lean, part
+from skytide.kernel.rtree_lanes import lean, part
 from skytide.model import Integers
 
 # the numbers in `head`

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.compiled import lean
+from skytide.kernel.rtree_lanes import lean
 from skytide.model import Integers
 
 USED, TAIL, HEAP, MEMBERS, NEXT, SLOPES, CROSSINGS, STEPS = range(8)

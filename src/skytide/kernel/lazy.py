@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.events import (
     FIRST,
     NONE,
@@ -30,7 +29,7 @@ from skytide.kernel.events import (
     wait_for,
 )
 from skytide.kernel.rtree_insert import insert
-from skytide.kernel.rtree_lanes import LANES, lanes_weakly_better, lanes_weakly_worse, lowest_bit
+from skytide.kernel.rtree_lanes import LANES, lanes_weakly_better, lanes_weakly_worse, lean, lowest_bit, part
 from skytide.kernel.rtree_nodes import Tree, has_room
 from skytide.kernel.rtree_remove import remove
 from skytide.kernel.rtree_search import any_dominates, dominated, exposed

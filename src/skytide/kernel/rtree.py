@@ -18,9 +18,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.rtree_insert import insert, rescale
-from skytide.kernel.rtree_lanes import LANES
+from skytide.kernel.rtree_lanes import LANES, lean, part
 from skytide.kernel.rtree_nodes import (
     COUNT,
     FREE_INNER,

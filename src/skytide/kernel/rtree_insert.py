@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.rtree_lanes import (
     LANES,
     count_bits,
@@ -13,7 +12,9 @@ from skytide.kernel.rtree_lanes import (
     lanes_le,
     lanes_lt,
     lanes_min,
+    lean,
     lowest_bit,
+    part,
 )
 from skytide.kernel.rtree_nodes import (
     COUNT,

@@ -14,16 +14,22 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
-
-from skytide.kernel.compiled import part
 
 LANES = 16
 """Entries of a node: one coordinate of a full node is two cache lines."""
 
 _WIDE = ir.IntType(64)
+
+_LEAN = {"cache": True, "_nrt": False, "error_model": "numpy"}
+lean = njit(**_LEAN)
+"""Compiles a function that makes no array. Arrays that it is handed stay uncounted: with a dozen of them in a tree,
+counting references up and down around every call costs more than the call."""
+part = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_LEAN)
+"""The same for a function that only compiled ones call: most of the time to compile a short one goes into the wrapper
+that unpacks Python's arguments."""
 
 
 def _splat(builder: Any, value: Any) -> Any:

@@ -20,8 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skytide.kernel.compiled import lean, part
-from skytide.kernel.rtree_lanes import LANES, keys_max, lanes_max, lanes_min
+from skytide.kernel.rtree_lanes import (
+    LANES,
+    keys_max,
+    lanes_max,
+    lanes_min,
+    lean,
+    part,
+)
 
 # the numbers in `head`
 ROOT, HEIGHT, COUNT, LEAVES, FREE_LEAF, USED_LEAVES, INNERS, FREE_INNER, USED_INNERS, TESTS, VISITS = range(11)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skytide.kernel.compiled import lean, part
-from skytide.kernel.rtree_lanes import LANES
+from skytide.kernel.rtree_lanes import LANES, lean, part
 from skytide.kernel.rtree_nodes import (
     COUNT,
     HEIGHT,

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.rtree_lanes import (
     LANES,
     highest_bit,
@@ -23,7 +22,9 @@ from skytide.kernel.rtree_lanes import (
     lanes_lt,
     lanes_weakly_better,
     lanes_weakly_worse,
+    lean,
     lowest_bit,
+    part,
 )
 from skytide.kernel.rtree_nodes import LEVEL, NONE, ROOT, SIZE, TESTS, VISITS, Tree
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.dominance import dominates_at, relation_at
 from skytide.kernel.eager_codes import cell_of
 from skytide.kernel.eager_words import highest_bit, lowest_bit, none_above, none_below
+from skytide.kernel.rtree_lanes import lean, part
 from skytide.kernel.uncertain_numbers import value
 from skytide.kernel.uncertain_state import (
     EXPIRY,

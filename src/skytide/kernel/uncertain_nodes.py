@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skytide.kernel.compiled import lean, part
-from skytide.kernel.rtree_lanes import LANES
+from skytide.kernel.rtree_lanes import LANES, lean, part
 from skytide.kernel.uncertain_numbers import BAR, MARGIN, value
 from skytide.kernel.uncertain_state import EXPIRY, LOG, NEVER, Store
 from skytide.model import Floats, Integers

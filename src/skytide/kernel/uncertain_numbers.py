@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from skytide.kernel.compiled import lean
+from skytide.kernel.rtree_lanes import lean
 from skytide.model import Floats
 
 HIGH_UNIT, LOW_UNIT = 2.0**30, 2.0**68

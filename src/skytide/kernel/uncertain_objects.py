@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.dominance import dominates, dominates_at, weakly_dominates
+from skytide.kernel.rtree_lanes import lean, part
 from skytide.kernel.uncertain_state import with_room
 from skytide.model import Floats, Integers
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skytide.kernel.compiled import lean, part
 from skytide.kernel.dominance import dominates_at
+from skytide.kernel.rtree_lanes import lean, part
 from skytide.kernel.uncertain_numbers import (
     BAR,
     LEVEL,

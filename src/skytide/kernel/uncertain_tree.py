@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from skytide.kernel.compiled import lean, part
-from skytide.kernel.rtree_lanes import LANES, lanes_weakly_better, lanes_weakly_worse, lowest_bit
+from skytide.kernel.rtree_lanes import LANES, lanes_weakly_better, lanes_weakly_worse, lean, lowest_bit, part
 from skytide.kernel.uncertain_nodes import (
     ALL,
     CHANGED,
