@@ -369,8 +369,8 @@ class SiteBlock:
         if isinstance(order, Pairings | Partings):
             self._follow_pairs(order)
         elif isinstance(order, Shifts):
-            current = order.versions == self._versions[objects]
             cells = self._index.table[objects, order.sites]
+            current = (order.versions == self._versions[objects]) & (cells != NOWHERE)
             self._cells.base[cells[current]] -= order.amounts[current]
         else:
             before = self._versions[objects]
@@ -402,7 +402,9 @@ class SiteBlock:
         """What sites that have an object must tell of it after an order."""
         if self._zones.mode[one] != PAIRED:
             cells = self._index.table[one, sites]
-            sites = sites[(cells != NOWHERE) & self._cells.alive[cells]]
+            there = cells != NOWHERE
+            there[there] = self._cells.alive[cells[there]]
+            sites = sites[there]
             sites = sites[speaking(*self._watched(), one, sites, self._room)]
             return [self._report(time, sites, np.full(len(sites), one))] if len(sites) else []
         sites = sites[unsettled(*self._watched(), one, sites, self._room)]

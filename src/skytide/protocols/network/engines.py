@@ -273,6 +273,8 @@ class FragmentedEngine:
                 raise _refused("something that only another sends")
             if hasattr(message, "vectors") and message.vectors.shape[1] != self._shape[0]:
                 raise _refused("vectors with other components than the query's")
+            if message.kind == fragmented.Kind.JOIN and (message.weights != 1.0).any():
+                raise _refused("that it counts more or less than others")
             if reply and message.kind in (fragmented.Kind.JOIN, fragmented.Kind.LEAVE):
                 raise _refused("something else than what orders make necessary")
         if reply:

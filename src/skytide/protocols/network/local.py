@@ -51,6 +51,10 @@ def part_of(query: Query, site: int, *, paired: bool) -> Part:
     return Clients(query) if query.protocol == "filtering" else Fragments(query, site, paired=paired)
 
 
+def _foreign() -> InputError:
+    return InputError("an order is for somebody else", remedy="use the same version on both sides")
+
+
 class _Dense:
     """Numbers from 0 for some of the coordinator's.
 
@@ -73,6 +77,13 @@ class _Dense:
                 self._outer.append(number)
             found[place] = known
         return found
+
+    def known(self, numbers: Integers) -> Integers:
+        """The own numbers, where all have one; an `InputError` where not. O(numbers)."""
+        try:
+            return np.array([self._inner[number] for number in numbers.tolist()], np.int64)
+        except KeyError:
+            raise _foreign() from None
 
     def outer(self, numbers: Integers) -> Integers:
         """The coordinator's numbers. O(numbers)."""
@@ -114,7 +125,9 @@ class Clients:
                 raise InputError(
                     "the coordinator says what only sites say", remedy="use the same version on both sides"
                 )
-            order: Any = replace(message, clients=self._dense.inner(message.clients))
+            order: Any = replace(message, clients=self._dense.known(message.clients))
+            if not np.isin(order.clients, self._block.present()).all():
+                raise _foreign()
             if isinstance(order, filtering.Questions):
                 said.append(self._block.answer(order))
             else:
@@ -175,7 +188,7 @@ class Fragments:
         order: Any
         for order in map(fragmented.decode, messages):
             if order.kind.up or (order.sites != self._site).any():
-                raise InputError("an order is for somebody else", remedy="use the same version on both sides")
+                raise _foreign()
             names = [name for name in ("objects", "others") if hasattr(order, name)]
             own = {name: self._dense.inner(getattr(order, name)) for name in names}
             orders.append(replace(order, sites=self._sites(len(order.sites)), **own))

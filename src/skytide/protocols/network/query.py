@@ -122,7 +122,7 @@ class Query:
                 name: tuple(map(str, v)) if isinstance(v, list) else v for name, v in plain.items()
             }
             return cls(**given)
-        except (TypeError, OptionError) as error:
+        except (AttributeError, TypeError, OptionError) as error:
             raise InputError(
                 f"the query cannot be read ({error})", remedy="use the same version on both sides"
             ) from None

@@ -452,9 +452,14 @@ class Table:
     def _repeat(self, data: bytes) -> Publish:
         time, flags, steps = _read_dialogue(data)
         fresh = [site for site, flag in flags.items() if flag & 1]
+        if max((site for step in steps for site in step), default=0) >= len(self.seats):
+            raise InputError("a site says something that never came", remedy="restore the folder from a copy")
         read = self._engine.read
+        said = {site: read(site, messages, reply=False) for site, messages in steps[0].items()}
+        for site, messages in said.items():
+            self._engine.check(site, messages, len(self._ids), fresh=site in fresh)
         self._time = time
-        self._engine.begin(time, {site: read(site, said, reply=False) for site, said in steps[0].items()}, fresh)
+        self._engine.begin(time, said, fresh)
         for step in steps[1:]:
             self._engine.go_on({site: read(site, said, reply=True) for site, said in step.items()})
         self.dialogues += 1
@@ -495,6 +500,8 @@ class Table:
                 made._by_name[seat.name] = seat
             made._time, made.dialogues = int(meta["time"]), int(meta["dialogues"])
             made._skyline = parts["skyline"].astype(np.int64)
+            if not np.isin(made._skyline, np.arange(len(made._ids))).all():
+                raise StateError("the answer is of objects without names", remedy="restore it from a copy")
             for initial, way, kind, receiver, count, size in meta["ledger"]:
                 made.ledger.entries[bool(initial), str(way), str(kind), str(receiver)] = [int(count), int(size)]
             return made
