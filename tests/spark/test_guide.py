@@ -11,11 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skytide.spark.pipeline import Pipeline
+from tests.spark.sources.coordinators import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+
+PLACES = [
+    *("cars.parquet", "best.parquet", "in", "changes", "dead-letters", "current", "checkpoint"),
+    *("followed", "followed-checkpoint"),
+]
 
 
 def blocks(language: str) -> list[str]:
@@ -43,17 +49,25 @@ def test_the_python_of_the_guide_runs(spark: SparkSession, tmp_path: Path) -> No
     }
     pq.write_table(pa.table(flights), tmp_path / "in" / "1.parquet")
     names: dict[str, Any] = {}
-    for block in blocks("python"):
-        for place in ("cars.parquet", "best.parquet", "in", "changes", "dead-letters", "current", "checkpoint"):
-            block = block.replace(f'"{place}"', repr(str(tmp_path / place)))
-        exec(block, names)  # noqa: S102
-        query = names.pop("query", None)
-        if query is not None:
-            query.processAllAvailable()
-            query.stop()
+    with Running(tmp_path / "coordinator") as running:
+        running.move(range(2))
+        for block in blocks("python"):
+            for place in PLACES:
+                block = block.replace(f'"{place}"', repr(str(tmp_path / place)))
+            exec(block.replace("http://127.0.0.1:8750", running.url), names)  # noqa: S102
+            query = names.pop("query", None)
+            if query is not None:
+                query.processAllAvailable()
+                query.stop()
     assert pq.read_table(tmp_path / "best.parquet").num_rows == 1
     found = [(row["change"], row["id"]) for row in pq.read_table(tmp_path / "changes").to_pylist()]
     assert found == [("+", "x"), ("-", "x")]
+    followed = pq.read_table(tmp_path / "followed").to_pylist()
+    assert [(row["number"], row["change"], row["id"]) for row in followed] == [
+        (1, "+", "7"),
+        (2, "-", "7"),
+        (3, "+", "7"),
+    ]
     for name in ("moves", "steady"):
         told = re.findall(rf"^{name} = .*# (.*)$", GUIDE, re.MULTILINE)
         rows = names[name].orderBy("time", "change", "id").collect()

@@ -88,7 +88,7 @@ class Running:
     def until_away(self, name: str) -> None:
         """Wait until the coordinator has said that the site is gone: from then on nothing changes."""
         pause = threading.Event()
-        for _ in range(3000):
+        for _ in range(6000):
             last = self.events()[-1]
             if last["kind"] == "stale" and last["site"] == name:
                 return

@@ -113,7 +113,7 @@ def test_a_query_that_runs_waits_for_a_coordinator_that_starts_again(
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    for _ in range(3000):
+    for _ in range(6000):
         if condition():
             return
         time.sleep(0.01)
@@ -141,6 +141,7 @@ def test_with_tls_and_a_token_in_a_file_a_pipeline_reads_and_nobody_sees_the_tok
         given = {"url": running.url, "certificate": str(CERTIFICATE)}
         df = spark.read.format("skytide").options(**given, token=token).load()
         df.explain(True)
+        spark.readStream.format("skytide").options(**given, token=token).load().explain(True)
         assert df.count() == running.newest()
         proof = token.rpartition(".")[2]
         for wrong, reason in (
@@ -154,7 +155,8 @@ def test_with_tls_and_a_token_in_a_file_a_pipeline_reads_and_nobody_sees_the_tok
         with pytest.raises(InputError, match="certificate that is not trusted"), plain_errors():
             spark.read.format("skytide").options(url=running.url, token=token).load().collect()
     captured = capfd.readouterr()
-    assert proof[:-1] not in captured.out + captured.err + "".join(said) and "BatchScan" in captured.out
+    assert proof[:-1] not in captured.out + captured.err + "".join(said)
+    assert "BatchScan" in captured.out and "StreamingRelation" in captured.out
 
 
 PIPELINE = """
@@ -196,7 +198,7 @@ def reader() -> Iterator[Make]:
 
     def make(running: Running, **options: Any) -> Any:
         given = {name: str(value) for name, value in options.items()}
-        made.append(SkytideSource({"url": running.url, "timeout": "2", **given}).streamReader(COLUMNS))
+        made.append(SkytideSource({"url": running.url, "timeout": "30", **given}).streamReader(COLUMNS))
         return made[-1]
 
     yield make
