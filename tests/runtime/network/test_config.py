@@ -37,6 +37,7 @@ every = "10s"
 
 [limits]
 frame = 65536
+objects = 1000
 connections = 10
 new_connections = 5
 header = "3s"
@@ -73,6 +74,7 @@ def test_every_key_is_read_and_paths_are_relative_to_the_file(tmp_path: Path) ->
         over=100,
         every=10.0,
         frame=65536,
+        objects=1000,
         connections=10,
         new_connections=5,
         header=3.0,

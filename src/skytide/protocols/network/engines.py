@@ -51,6 +51,10 @@ class Engine(Protocol):
         """Which objects are at another site, though each is at one only."""
         ...
 
+    def named(self, messages: Sequence[Any]) -> Integers:
+        """The objects that messages speak of."""
+        ...
+
     def begin(self, time: int, said: Said, fresh: Iterable[int]) -> Told:
         """Take what sites say of their own accord; of fresh ones it is all they have."""
         ...
@@ -130,18 +134,26 @@ class FilteringEngine:
         if len(np.unique(who)) < len(who):
             raise _refused("two things of one object at once")
         self._reserve(objects)
-        if len(who) and (who.max() >= objects or (self._here[who] & (self._owner[who] != site)).any()):
-            raise _refused("something of an object that it does not have")
+        if len(who) and who.max() >= objects:
+            raise _refused("something of an object that nobody has")
         for message in messages:
             new = message.kind == filtering.Kind.INSERT
-            if not new and (fresh or not self._here[message.clients].all()):
+            if not new and (fresh or not self._has(site, message.clients).all()):
                 raise _refused("something of an object of which it has not told yet")
+
+    def _has(self, site: int, objects: Integers) -> Booleans:
+        found: Booleans = self._here[objects] & (self._owner[objects] == site)
+        return found
 
     def elsewhere(self, site: int, objects: Integers) -> Booleans:
         """See `Engine`."""
         self._reserve(room_for(objects))
         found: Booleans = self._here[objects] & (self._owner[objects] != site)
         return found
+
+    def named(self, messages: Sequence[Any]) -> Integers:
+        """See `Engine`."""
+        return np.concatenate([NONE, *(message.clients for message in messages)])
 
     def _questions(self, site: int) -> Integers:
         found: Integers = self._asked[self._owner[self._asked] == site]
@@ -293,6 +305,10 @@ class FragmentedEngine:
     def elsewhere(self, site: int, objects: Integers) -> Booleans:
         """See `Engine`."""
         return np.zeros(len(objects), np.bool_)
+
+    def named(self, messages: Sequence[Any]) -> Integers:
+        """See `Engine`."""
+        return np.concatenate([NONE, *(message.objects for message in messages)])
 
     def begin(self, time: int, said: Said, fresh: Iterable[int]) -> Told:
         """See `Engine`."""

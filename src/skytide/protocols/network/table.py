@@ -41,6 +41,10 @@ from skytide.protocols.network.query import Query
 SITE, NAMES, DIALOGUE = 1, 2, 3
 """The kinds of records."""
 MOST_TIME = (1 << 32) - 1
+MOST_OBJECTS = 10_000_000
+"""So many objects get numbers, unless another limit is given."""
+MOST_SAID = 1 << 26
+"""Bytes that a dialogue begins with, besides what the last site said that was taken: others wait for the next one."""
 _KIND, _VERSION = "NetworkTable", 1
 
 
@@ -52,12 +56,17 @@ class Send:
     data: bytes
 
 
+class TooManyError(InputError):
+    """A limit is reached."""
+
+
 @dataclass(frozen=True)
 class Close:
-    """End a site's connection: it said what it cannot, or is too slow."""
+    """End a site's connection: it said what it cannot. `again`: when it comes again, it can say what it has."""
 
     site: int
     reason: str
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,9 +151,9 @@ class Table:
     ['Record', 'Send']
     """
 
-    def __init__(self, query: Query, *, patience: float = 2.0) -> None:
-        """`patience` is how many seconds a dialogue waits for a site."""
-        self.query, self._patience = query, patience
+    def __init__(self, query: Query, *, patience: float = 2.0, objects: int = MOST_OBJECTS) -> None:
+        """`patience` is how many seconds a dialogue waits for a site, `objects` how many may get numbers."""
+        self.query, self._patience, self._most = query, patience, objects
         self._engine: Engine = engine_of(query)
         self.seats: list[Seat] = []
         self._by_name: dict[str, Seat] = {}
@@ -283,6 +292,9 @@ class Table:
 
     def _name(self, seat: Seat, frame: Names) -> None:
         new = dict.fromkeys(one for one in frame.ids if one not in self._names)
+        if len(self._ids) + len(new) > self._most:
+            reason = f"objects are too many: {self._most} have numbers, or would have"
+            raise TooManyError(reason, remedy="raise the limit of objects, or use fewer")
         if new:
             self._give(new)
             self._out.append(Record(NAMES, encode(Names(tuple(new)))))
@@ -355,8 +367,13 @@ class Table:
         """Begin a dialogue with what sites have said, if there is anything."""
         said: dict[int, Say] = {}
         messages: dict[int, list[Any]] = {}
+        claimed: set[int] = set()
+        size = 0
         for seat in [self.seats[site] for site in sorted(self._speaking)]:
-            if seat.said is not None and self._checked(seat, seat.said):
+            if size > MOST_SAID:
+                break
+            if seat.said is not None and self._checked(seat, seat.said) and self._free(seat, claimed):
+                size += sum(map(len, seat.said.messages))
                 said[seat.number], messages[seat.number] = seat.said, seat.messages
                 seat.taken = seat.said.number
             self._hush(seat)
@@ -378,6 +395,24 @@ class Table:
         except InputError as error:
             self._out.append(Close(seat.number, str(error)))
             return False
+        return True
+
+    def _free(self, seat: Seat, claimed: set[int]) -> bool:
+        """Whether what a site speaks of has not become another's since it asked for the numbers."""
+        free = self._unclaimed(seat.number, seat.messages, claimed)
+        if not free:
+            self._out.append(Close(seat.number, "an object has come to another site first", again=True))
+        return free
+
+    def _unclaimed(self, site: int, messages: list[Any], claimed: set[int]) -> bool:
+        """Whether a site may speak of what it does, where others have claimed objects in this dialogue; it does too."""
+        if not self._engine.exclusive:
+            return True
+        objects = self._engine.named(messages)
+        mine = set(objects.tolist())
+        if self._engine.elsewhere(site, objects).any() or not claimed.isdisjoint(mine):
+            return False
+        claimed |= mine
         return True
 
     def _tell(self, told: Told, now: float) -> None:
@@ -440,7 +475,7 @@ class Table:
                 self.seats.append(seat)
                 self._by_name[seat.name] = seat
             elif kind == NAMES:
-                frame = decode(data)
+                frame = decode(data, most=1 << 40)
                 assert isinstance(frame, Names)
                 self._give(dict.fromkeys(frame.ids))
             elif kind == DIALOGUE:
@@ -456,8 +491,11 @@ class Table:
             raise InputError("a site says something that never came", remedy="restore the folder from a copy")
         read = self._engine.read
         said = {site: read(site, messages, reply=False) for site, messages in steps[0].items()}
+        claimed: set[int] = set()
         for site, messages in said.items():
             self._engine.check(site, messages, len(self._ids), fresh=site in fresh)
+            if not self._unclaimed(site, messages, claimed):
+                raise InputError("two sites speak of one object", remedy="restore the folder from a copy")
         self._time = time
         self._engine.begin(time, said, fresh)
         for step in steps[1:]:
@@ -467,10 +505,12 @@ class Table:
             self.seats[site].done = bool(flag & 2)
         return self._published()
 
-    def restarted(self, now: float) -> None:
-        """After all records are replayed: nobody is here, and what is not final is stale."""
+    def restarted(self, now: float, since: Mapping[int, float] | None = None) -> None:
+        """After all records are replayed: nobody is here, and what is not final is stale; for some it is known since
+        when.
+        """
         known = [seat.number for seat in self.seats if not seat.done and len(self._engine.at(seat.number))]
-        self._away = dict.fromkeys(known, now)
+        self._away = {site: (since or {}).get(site, now) for site in known}
 
     def to_bytes(self) -> bytes:
         """Everything, between two dialogues: versioned, without pickle. O(objects)."""
@@ -483,13 +523,13 @@ class Table:
         return pack(_KIND, _VERSION, meta, {"ids": ids, "engine": engine, "skyline": self._skyline})
 
     @classmethod
-    def from_bytes(cls, blob: bytes, query: Query, *, patience: float = 2.0) -> Self:
+    def from_bytes(cls, blob: bytes, query: Query, *, patience: float = 2.0, objects: int = MOST_OBJECTS) -> Self:
         """What `to_bytes` gave, for the same query; a `StateError` for any other bytes."""
         meta, parts = unpack(blob, _KIND, _VERSION)
         try:
             if Query.read(meta["query"]) != query:
                 raise StateError("the folder belongs to another query", remedy="use another folder, or that query")
-            made = cls(query, patience=patience)
+            made = cls(query, patience=patience, objects=objects)
             made._engine = stored_engine(query, parts["engine"].tobytes())
             frame = decode(parts["ids"].tobytes(), most=1 << 40)
             assert isinstance(frame, Names)

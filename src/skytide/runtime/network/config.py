@@ -2,7 +2,7 @@
 
     [coordinator]               listen data secret_file certificate key revoked patience heartbeat forget_after keep
     [query]                     protocol method min max nulls theta over every
-    [limits]                    frame connections new_connections header readers stalled
+    [limits]                    frame objects connections new_connections header readers stalled
 
 Paths in a file are relative to it. A complaint names the file or the option, the key, the value and the remedy.
 """
@@ -156,7 +156,8 @@ _KEYS = {
     "theta": _Key("query", _theta, "instead: who is in at least this share of the ticks"),
     "over": _Key("query", _whole(1), "the share is of so many ticks"),
     "every": _Key("query", _seconds, "the time between two ticks"),
-    "frame": _Key("limits", _whole(1 << 10, 1 << 30), "bytes of a message of a site"),
+    "frame": _Key("limits", _whole(1 << 10, 1 << 26), "bytes of a message of a site"),
+    "objects": _Key("limits", _whole(1, 1 << 31), "objects that sites may speak of"),
     "connections": _Key("limits", _whole(1, 1_000_000), "open connections"),
     "new_connections": _Key("limits", _whole(1, 1_000_000), "new connections in a second"),
     "header": _Key("limits", _seconds, "how long the head of a request may take"),
@@ -203,6 +204,7 @@ class Config:
     every: float | None = None
 
     frame: int = 4 << 20
+    objects: int = 10_000_000
     connections: int = 5000
     new_connections: int = 500
     header: float = 10.0

@@ -21,28 +21,33 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from skytide.errors import InputError, SkytideError, StateError
 from skytide.model import Direction
-from skytide.monitors.storage import pack, unpack
+from skytide.monitors.storage import HOSTILE, pack, unpack
 from skytide.protocols.filtering.answers import ExactAnswers
 from skytide.protocols.network.frames import Hello, Id, decode
 from skytide.protocols.network.query import Query
-from skytide.protocols.network.table import DIALOGUE, Action, Close, Commit, Publish, Record, Send, Table
+from skytide.protocols.network.table import DIALOGUE, Action, Close, Commit, Publish, Record, Send, Table, TooManyError
 from skytide.runtime.network.config import Config
 from skytide.runtime.network.feed import Event, Feed
 from skytide.runtime.network.log import Log
+from skytide.runtime.network.log_files import LARGEST, REMEDY
 from skytide.runtime.network.metrics import Metrics
 from skytide.runtime.network.secrets import Tokens
 from skytide.runtime.network.server import application, serve
 
-QUERY, MOMENT, NOTICE, TICK = 64, 65, 66, 67
-"""Kinds of entries in the log, beside those of the table: the query; when the next dialogue was; an event; a tick."""
+QUERY, MOMENT, NOTICE, TICK, PIECE, WHOLE = 64, 65, 66, 67, 68, 69
+"""Kinds of entries in the log, beside those of the table: the query; when the next dialogue was; an event; a tick; a
+piece of the record of a dialogue that is too long for an entry, with its place, and the last piece.
+"""
 LARGE_LOG = 64 << 20
 """When the log has so many bytes, a snapshot takes its place."""
 MOST_WAITING = 1000
 """Frames that wait for a slow site."""
+MOST_WAITING_BYTES = 1 << 24
+"""Bytes that wait for a slow site, besides the last frame."""
 MOST_NAMED = 1000
 """Objects that are named in one event."""
 _KIND, _VERSION = "NetworkCoordinator", 1
-_PROTOCOL_ERROR, _TOO_SLOW, _GOING, _REPLACED = 1008, 4001, 1001, 4002
+_PROTOCOL_ERROR, _TOO_SLOW, _GOING, _REPLACED, _AGAIN = 1008, 4001, 1001, 4002, 4003
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +58,16 @@ class Connection:
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue(MOST_WAITING)
+        self.waiting_bytes = 0
         self.closing: asyncio.Task[None] | None = None
+
+    def put(self, data: bytes) -> bool:
+        """Have a frame sent; False where too much waits already."""
+        if self.waiting.full() or self.waiting_bytes > MOST_WAITING_BYTES:
+            return False
+        self.waiting.put_nowait(data)
+        self.waiting_bytes += len(data)
+        return True
 
     def close(self, code: int, reason: str) -> None:
         """End it, soon."""
@@ -80,10 +94,12 @@ class Coordinator:
         self._connections: dict[int, Connection] = {}
         self._wake = asyncio.Event()
         self._known_away: set[int] = set()
+        self._known_since: dict[str, float] = {}
         self._complained: set[str] = set()
         self._failed: BaseException | None = None
         self._moment = 0.0
-        self._table = Table(self.query, patience=config.patience)
+        self._pieces: list[bytes] = []
+        self._table = Table(self.query, patience=config.patience, objects=config.objects)
         self.feed = Feed(config.keep)
         self._pairs = [] if config.theta is None else [(config.theta, config.over or 1)]
         self._answers = ExactAnswers(self._pairs) if self._pairs else None
@@ -153,6 +169,7 @@ class Coordinator:
             heartbeat=config.heartbeat,
             host=config.host,
         )
+        self._wake.set()  # who is away since the start is said at once
         pump = asyncio.create_task(self._pump())
         pump.add_done_callback(lambda _: stop.set())
         try:
@@ -201,13 +218,15 @@ class Coordinator:
             moment = self._clock()
             if commit is not None:
                 self._log.append(MOMENT, struct.pack("<d", moment))
-                self._log.append(DIALOGUE, commit.data)
+                self._append(commit.data)
             ticked = self._ticks()
             if ticked:
                 self._log.append(TICK, struct.pack("<d", moment))
                 self._next_tick = self._after(moment)
             with self._synced_in():
                 await asyncio.to_thread(self._log.sync)
+            for event in notices:
+                self._remember(event)
             self.feed.publish(notices)
             if commit is not None:
                 self._do(self._table.committed(), moment)
@@ -229,7 +248,7 @@ class Coordinator:
             if isinstance(action, Send):
                 self._send(action.site, action.data)
             elif isinstance(action, Close):
-                self._end(action.site, _PROTOCOL_ERROR, action.reason, "message")
+                self._end(action.site, _AGAIN if action.again else _PROTOCOL_ERROR, action.reason, "message")
             elif isinstance(action, Record):
                 self._log.append(action.kind, action.data)
             elif isinstance(action, Publish):
@@ -262,6 +281,14 @@ class Coordinator:
         first = self.feed.newest + 1
         return [Event(first + place, now, kind, fields) for place, (kind, fields) in enumerate(found)]
 
+    def _remember(self, event: Event) -> None:
+        """Keep in mind who is out of touch by what was said of it."""
+        fields = event.fields
+        if event.kind == "stale":
+            self._known_since[str(fields["site"])] = float(fields["since"])
+        else:
+            self._known_since.pop(str(fields["site"]), None)
+
     def _forget(self, now: float) -> None:
         limit = self._config.forget_after
         if limit is not None:
@@ -291,10 +318,23 @@ class Coordinator:
 
     # -- the log -------------------------------------------------------------------------------------------------------
 
+    def _append(self, record: bytes) -> None:
+        """A dialogue into the log, in pieces where it is too long."""
+        cuts = range(0, len(record), LARGEST - 4)
+        if len(cuts) < 2:
+            self._log.append(DIALOGUE, record)
+            return
+        for place, start in enumerate(cuts):
+            piece = struct.pack("<I", place) + record[start : start + LARGEST - 4]
+            self._log.append(PIECE if place < len(cuts) - 1 else WHOLE, piece)
+
     def _restore(self) -> None:
         snapshot = self._log.snapshot
         if snapshot is not None:
-            self._read(snapshot)
+            try:
+                self._read(snapshot)
+            except HOSTILE as problem:
+                raise StateError(f"the snapshot cannot be read ({problem})", remedy=REMEDY) from None
         asked = self._asked()
         empty = snapshot is None
         for kind, data in self._log.entries:
@@ -304,7 +344,10 @@ class Coordinator:
             self._replay(kind, data)
         if empty:
             self._log.append(QUERY, asked)
-        self._table.restarted(self._clock())
+        names = {seat.name: seat.number for seat in self._table.seats}
+        since = {names[name]: moment for name, moment in self._known_since.items() if name in names}
+        self._table.restarted(self._clock(), since)
+        self._known_away = set(since)
 
     def _asked(self) -> bytes:
         return json.dumps({"query": self.query.plain(), "pairs": self._pairs}, sort_keys=True).encode()
@@ -313,7 +356,14 @@ class Coordinator:
         if kind == MOMENT:
             (self._moment,) = struct.unpack("<d", data)
         elif kind == NOTICE:
-            self.feed.publish([Event.from_bytes(data)])
+            event = Event.from_bytes(data)
+            self._remember(event)
+            self.feed.publish([event])
+        elif kind in (PIECE, WHOLE):
+            (place,) = struct.unpack_from("<I", data)
+            self._pieces = [*self._pieces[:place], data[4:]]
+            if kind == WHOLE:
+                self._replay(DIALOGUE, b"".join(self._pieces))
         elif kind == TICK:
             self._publish(self._tick(), *struct.unpack("<d", data))
         elif kind != QUERY:
@@ -335,13 +385,16 @@ class Coordinator:
             blobs["answers"] = self._answers.to_bytes()
         asked = self._asked().decode()
         meta = {"newest": self.feed.newest, "frequent": sorted(self._frequent), "asked": asked}
+        meta["away"] = self._known_since
         return pack(_KIND, _VERSION, meta, {name: np.frombuffer(blob, np.uint8) for name, blob in blobs.items()})
 
     def _read(self, snapshot: bytes) -> None:
         meta, parts = unpack(snapshot, _KIND, _VERSION)
         if meta["asked"] != self._asked().decode():
             raise _foreign()
-        self._table = Table.from_bytes(parts["table"].tobytes(), self.query, patience=self._config.patience)
+        table, config = parts["table"].tobytes(), self._config
+        self._table = Table.from_bytes(table, self.query, patience=config.patience, objects=config.objects)
+        self._known_since = {str(name): float(since) for name, since in meta["away"].items()}
         if self._answers is not None:
             self._answers = ExactAnswers.from_bytes(parts["answers"].tobytes())
             self._frequent = {int(one) for one in meta["frequent"]}
@@ -368,11 +421,14 @@ class Coordinator:
         try:
             site = await self._welcome(connection, None if self.tokens.secret is None else identity.name)
             await self._talk(site, connection)
-        except (WebSocketDisconnect, TimeoutError):
+        except WebSocketDisconnect:
             pass
+        except TimeoutError:
+            self._complain("hello", "a connection that does not say who comes")
+            connection.close(_PROTOCOL_ERROR, "no site has said its name")
         except SkytideError as problem:
-            self._complain("frame" if site is not None else "hello", str(problem))
-            connection.close(_PROTOCOL_ERROR, str(problem))
+            self._complain(_reason(problem, site), str(problem))
+            connection.close(_AGAIN if isinstance(problem, _TakenError) else _PROTOCOL_ERROR, str(problem))
         finally:
             if site is not None and self._connections.get(site) is connection:
                 del self._connections[site]
@@ -388,7 +444,10 @@ class Coordinator:
             raise InputError("the first frame does not say who comes", remedy="use the same version on both sides")
         if named is not None and hello.site != named:
             raise InputError("is not the site of this token", value=hello.site, remedy=f"use {named}, or its own token")
-        site = self._table.arrive(hello.site, hello.key, self._clock(), trusted=named is not None)
+        try:
+            site = self._table.arrive(hello.site, hello.key, self._clock(), trusted=named is not None)
+        except InputError as problem:
+            raise _TakenError(problem.reason, value=problem.value, remedy=problem.remedy) from None
         before = self._connections.get(site)
         if before is not None:
             before.close(_REPLACED, "the site has come again")
@@ -429,14 +488,13 @@ class Coordinator:
                 await connection.socket.send_bytes(data)
             except (RuntimeError, WebSocketDisconnect):
                 return
+            connection.waiting_bytes -= len(data)
 
     def _send(self, site: int, data: bytes) -> None:
         connection = self._connections.get(site)
         if connection is None:
             return
-        try:
-            connection.waiting.put_nowait(data)
-        except asyncio.QueueFull:
+        if not connection.put(data):
             self._end(site, _TOO_SLOW, "it does not take what it is sent", "too slow")
             return
         self._frames.add(1, "down")
@@ -457,6 +515,17 @@ class Coordinator:
         if kind not in self._complained:
             self._complained.add(kind)
             logger.warning("refused (%s), more of the kind are only counted: %s", kind, text)
+
+
+class _TakenError(InputError):
+    """Another site has the name; it may be the same one, whose old connection nobody has missed yet."""
+
+
+def _reason(problem: SkytideError, site: int | None) -> str:
+    """Under which reason a refusal is counted."""
+    if isinstance(problem, _TakenError):
+        return "name"
+    return "hello" if site is None else "objects" if isinstance(problem, TooManyError) else "frame"
 
 
 def _foreign() -> StateError:
