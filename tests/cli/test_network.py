@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -70,9 +71,11 @@ def coordinator(start: Start, *arguments: str, listen: str = "127.0.0.1:0") -> t
     return found[1], process
 
 
-def asked(address: str, path: str = "/skyline", token: str | None = None) -> Any:
+def asked(address: str, token: str | None = None, certificate: Path | None = None) -> Any:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    with urllib.request.urlopen(urllib.request.Request(f"http://{address}{path}", headers=headers)) as answer:
+    context = None if certificate is None else ssl.create_default_context(cafile=certificate)
+    request = urllib.request.Request(f"http{'s' if context else ''}://{address}/skyline", headers=headers)
+    with urllib.request.urlopen(request, context=context) as answer:
         return json.load(answer)
 
 
@@ -221,7 +224,7 @@ def test_a_followed_file_may_grow_be_replaced_and_be_cut_off(tmp_path: Path, sta
     assert len(asked(address)["stale"][0]["objects"]) == 5
 
 
-def test_tokens_tell_sites_and_readers_apart(tmp_path: Path, start: Start) -> None:
+def test_tokens_tell_sites_and_readers_apart_over_tls(tmp_path: Path, start: Start) -> None:
     made = run("token", "--secret-file", tmp_path / "secret", "--new", "berlin", "paris")
     assert made.exit_code == 0
     berlin, paris = made.stdout.split()
@@ -229,24 +232,30 @@ def test_tokens_tell_sites_and_readers_apart(tmp_path: Path, start: Start) -> No
     for name, token in (("berlin", berlin), ("paris", paris), ("reader", reader), ("forged", berlin[:-2] + "xx")):
         (tmp_path / f"{name}.token").write_text(token + "\n")
     (tmp_path / "rows.csv").write_text("item,price\ntea,5\n")
-    address, _ = coordinator(start, "--min", "price", "--secret-file", "secret")
+    certificate = Path(__file__).parent.parent / "runtime" / "network" / "certificate.pem"
+    tls = ["--certificate", str(certificate), "--key", str(certificate.with_name("key.pem"))]
+    address, _ = coordinator(start, "--min", "price", "--secret-file", "secret", *tls)
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        asked(address)
-    here = ["site", "--connect", f"ws://{address}", "--data", "rows.csv", "--id", "item"]
+        asked(address, certificate=certificate)
+    unsure = ["site", "--connect", f"wss://{address}", "--data", "rows.csv", "--id", "item"]
+    here = [*unsure, "--certificate", str(certificate)]
     tries = {
         "wrong": start(*here, "--token-file", "forged.token"),
         "reader's": start(*here, "--name", "berlin", "--token-file", "reader.token"),
         "none": start(*here, "--name", "berlin"),
         "another's": start(*here, "--name", "berlin", "--token-file", "paris.token"),
         "right": start(*here, "--token-file", "berlin.token"),
+        "unsure": start(*unsure, "--token-file", "paris.token"),
     }
     ends = {name: ended(process) for name, process in tries.items()}
     for name in ("wrong", "reader's", "none"):
         assert ends[name] == (2, "skytide: the coordinator refuses the token; give this site's token\n"), name
     assert ends["another's"][0] == 2
     assert "refuses the site" in ends["another's"][1]
+    assert ends["unsure"][0] == 2
+    assert "the coordinator's certificate is not trusted" in ends["unsure"][1]
     assert ends["right"][0] == 0
-    assert asked(address, token=reader)["skyline"] == ["tea"]
+    assert asked(address, reader, certificate)["skyline"] == ["tea"]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def examine() -> list[Finding]:
         ("spark", False, lambda: _package("pyspark", name="spark", extra="spark")),
         ("java", False, _java),
         ("matplotlib", False, lambda: _package("matplotlib", extra="plot")),
+        ("network", False, lambda: _package("starlette", name="network", extra="network")),
         ("peers", False, _peers),
         ("browser", False, _browser),
     )

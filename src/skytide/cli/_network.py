@@ -30,11 +30,14 @@ def log_to_standard_error(verbose: bool) -> None:
     """Warnings, and with `verbose` what else there is, as lines with the time."""
     import logging
 
-    form = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
-    handler = logging.StreamHandler()
-    handler.setFormatter(form)
-    logging.getLogger("skytide").addHandler(handler)
-    logging.getLogger("skytide").setLevel(logging.INFO if verbose else logging.WARNING)
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            click.echo(self.format(record), err=True)
+
+    handler, logger = Lines(), logging.getLogger("skytide")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 def stop_at_signals(stop: asyncio.Event) -> None:

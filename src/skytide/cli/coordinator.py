@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ class _Configured(click.Command):
         return [first, *_options(), *rest]
 
 
+@cache
 def _options() -> list[click.Parameter]:
     from dataclasses import fields
 

@@ -77,6 +77,8 @@ def command(
     if name is None:
         raise click.UsageError("the site has no name; give --name, or --token-file")
     log_to_standard_error(verbose)
+    if token is not None and not _secure(url):
+        click.echo("skytide site: without TLS (wss://) the token can be read on its way", err=True)
     settings = {"url": url, "name": name, "token": token, "certificate": certificate}
     return asyncio.run(_run(feed, state, settings))
 
@@ -123,6 +125,18 @@ def _token(path: str) -> str:
     if not text or any(not character.isprintable() or character.isspace() for character in text):
         raise InputError("this is not a token", file=path, remedy="make one with skytide token")
     return text
+
+
+def _secure(url: str) -> bool:
+    """Whether nobody between here and the coordinator can listen."""
+    import ipaddress
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    try:
+        return parts.scheme in ("wss", "https") or ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return parts.hostname == "localhost"
 
 
 def _name_in(token: str, path: str | None) -> str:

@@ -86,6 +86,7 @@ def test_a_place_is_found_again_in_the_same_file_only(tmp_path: Path) -> None:
         (b"abc", False, b"abc"),
         (b"xbcdefghi", False, b"xbcdefghi"),
         (b"abcdXX", True, b"XX"),
+        (b"abXdef", False, b"abXdef"),
     ):
         path.write_bytes(content)
         source = Growing(str(path))

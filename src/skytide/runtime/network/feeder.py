@@ -65,6 +65,7 @@ class Feeder:
         self._feed, self.site, self._memory, self._say = feed, site, memory, say
         self.bad = 0
         """Rows that could not be read."""
+        self._released = False
         self._kinds: set[tuple[str, object]] = set()
 
     async def run(self) -> None:
@@ -72,13 +73,13 @@ class Feeder:
         query = await self.site.query()
         reader = self._feed.reader(query.columns)
         if not self._feed.streams:
-            await asyncio.to_thread(self._prove, self._feed.reader(query.columns))
+            await self._prove(self._feed.reader(query.columns))
         else:
             self._say(f"{self.site.name} is connected; columns: {', '.join(query.columns)}")
         source = self._feed.source()
         await self._restore(reader, source, query.columns)
         if isinstance(source, Pipe):
-            self.site.release()
+            self._release()
         await self._read(reader, source)
         source.close()  # only now: where this ends otherwise, a thread may still be reading
         if self._feed.stay:
@@ -88,21 +89,15 @@ class Feeder:
         else:
             await self.site.finish()
 
-    def _prove(self, reader: RowReader) -> None:
+    async def _prove(self, reader: RowReader) -> None:
         """Read a plain file once, so that nothing of it is told if it cannot be used."""
         source = Plain(self._feed.data)
-        try:
-            piece = source.read()
-            while piece is not None:
-                self._checked(reader, piece.data)
-                piece = source.read()
-            self._checked(reader, b"", last=True)
-            if not reader.begun:
-                raise InputError(
-                    "the file is empty", file=self._feed.name, remedy="begin with the names of the columns"
-                )
-        finally:
-            source.close()
+        while (piece := await asyncio.to_thread(source.read)) is not None:
+            self._checked(reader, piece.data)
+        self._checked(reader, b"", last=True)
+        source.close()
+        if not reader.begun:
+            raise InputError("the file is empty", file=self._feed.name, remedy="begin with the names of the columns")
 
     def _checked(self, reader: RowReader, data: bytes, *, last: bool = False) -> list[Row]:
         """The rows that can be read; of a stream others are reported and passed over."""
@@ -159,8 +154,13 @@ class Feeder:
             if piece is None:
                 return
             if not piece.data and isinstance(source, Growing):
-                self.site.release()  # all that was there is read
+                self._release()  # all that was there is read
                 await asyncio.sleep(MOMENT)
+
+    def _release(self) -> None:
+        if not self._released:
+            self._released = True
+            self.site.release()
 
     async def _put(self, rows: list[Row], place: Place | None) -> None:
         if self._memory is not None:
@@ -182,7 +182,7 @@ class Feeder:
                 ended = [task for task in working if task.done()]
                 for task in ended:
                     task.result()
-                if not ended:
+                if not ended and self._released:
                     working[0].cancel()
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(site.flush(), LAST_WORDS)

@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 from skytide.errors import InputError
 
 CHUNK = 1 << 16
-HEAD = 1 << 10
-"""So many bytes at its beginning tell a file from another that took its place."""
+ENDS = 1 << 10
+"""So many bytes at its beginning, and before a place in it, tell a file from another that took its place."""
 MOMENT = 0.1
 """Seconds that a read of a quiet pipe takes."""
 
@@ -28,11 +28,11 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """How far a file was read: so many bytes and rows, and what it began with."""
+    """How far a file was read: so many bytes and rows, and a digest of what it began with and came to."""
 
     offset: int
     row: int
-    head: str
+    seen: str
 
 
 class Source(Protocol):
@@ -106,14 +106,13 @@ class Growing:
 
     def __init__(self, path: str) -> None:
         self._path, self._file = path, _opened(path)
-        self._offset, self._head = 0, b""
-        self._first = True
+        self._offset, self._first = 0, True
+        self._head = self._tail = b""
 
     def read(self) -> Piece | None:
         """See `Source`."""
         if self._begun_anew():
             self._go_to(0)
-            self._first = True
         piece = self._more()
         following = None if piece.data else self._replaced()
         if following is None:
@@ -125,21 +124,27 @@ class Growing:
         os.close(self._file)
         self._file = following
         self._go_to(0)
-        self._first = True
         return self._more()
 
     def _more(self) -> Piece:
         data = os.read(self._file, CHUNK)
         if not data:
             return Piece(b"")
-        self._head += data[: HEAD - len(self._head)] if len(self._head) < HEAD else b""
+        self._head = (self._head + data[:ENDS])[:ENDS]
+        self._tail = (self._tail + data[-ENDS:])[-ENDS:]
         self._offset += len(data)
         first, self._first = self._first, False
         return Piece(data, first=first)
 
     def _begun_anew(self) -> bool:
-        size = os.fstat(self._file).st_size
-        return size < self._offset or os.pread(self._file, len(self._head), 0) != self._head
+        if os.fstat(self._file).st_size < self._offset:
+            return True
+        return self._ends(self._offset) != (self._head, self._tail)
+
+    def _ends(self, offset: int) -> tuple[bytes, bytes]:
+        """The first bytes of the file, and the last ones before a place."""
+        size = min(ENDS, offset)
+        return os.pread(self._file, size, 0), os.pread(self._file, size, offset - size)
 
     def _replaced(self) -> int | None:
         try:
@@ -152,18 +157,20 @@ class Growing:
 
     def _go_to(self, offset: int) -> None:
         os.lseek(self._file, offset, os.SEEK_SET)
-        self._offset, self._head = offset, os.pread(self._file, min(HEAD, offset), 0)
+        self._offset, self._first = offset, not offset
+        self._head, self._tail = self._ends(offset)
 
     def place(self, offset: int, row: int) -> Place:
         """A place in the file that is read now."""
-        return Place(offset, row, hashlib.sha256(self._head[: min(HEAD, offset)]).hexdigest())
+        return Place(offset, row, self._digest(offset))
+
+    def _digest(self, offset: int) -> str:
+        return hashlib.sha256(b"".join(self._ends(offset))).hexdigest()
 
     def resume(self, place: Place) -> bool:
         """Go on at a place, if it is one of this file; else the file is read from its beginning."""
-        head = os.pread(self._file, min(HEAD, place.offset), 0)
-        same = hashlib.sha256(head).hexdigest() == place.head and os.fstat(self._file).st_size >= place.offset
+        same = os.fstat(self._file).st_size >= place.offset and self._digest(place.offset) == place.seen
         self._go_to(place.offset if same else 0)
-        self._first = not same or not place.offset
         return same
 
     def beginning(self) -> bytes:
