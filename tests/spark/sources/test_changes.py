@@ -126,7 +126,7 @@ def test_with_tls_and_a_token_in_a_file_a_pipeline_reads_and_nobody_sees_the_tok
     secret = new_secret(tmp_path / "secret")
     token = issue(secret, "reader", "spark")
     (tmp_path / "token").write_text(f"{token}\n")
-    (tmp_path / "trusted.pem").write_text(CERTIFICATE.read_text())
+    (tmp_path / "trusted.pem").write_text(f"# Főtanúsítvány\n{CERTIFICATE.read_text()}", encoding="utf-8")
     tls = {"certificate": CERTIFICATE, "key": CERTIFICATE.with_name("key.pem")}
     with Running(tmp_path / "coordinator", secret_file=tmp_path / "secret", **tls) as running:
         running.move(range(4), token=issue(secret, "site", "one"), certificate=CERTIFICATE)
@@ -299,21 +299,34 @@ def test_a_coordinator_that_counts_anew_is_found_out(
         ({"maxPerBatch": "0"}, "'0' is given for the option maxPerBatch and is not such a number"),
         ({"url": "localhost:8750"}, "'localhost:8750' is not the address of a coordinator; write http://host:port"),
         ({"url": "http://h:99999"}, "is not the address of a coordinator"),
+        ({"url": "http://a b:8750"}, "is not the address of a coordinator"),
+        ({"url": f"http://{'a' * 64}:8750"}, "is not the address of a coordinator"),
+        ({"url": "http://:8750"}, "is not the address of a coordinator"),
         ({"url": "http://h/skyline?x"}, "is not the address of a coordinator"),
-        ({"url": "http://me:word@h"}, "the url holds a name or a password; leave it out, and give token or tokenFile"),
+        (
+            {"url": "http://me:hunter2@h"},
+            "the url holds a name or a password; leave it out, and give token or tokenFile",
+        ),
         ({"certificate": "c.pem"}, "a certificate is given, and the url is without TLS"),
         ({"url": "https://h", "certificate": "missing.pem"}, "missing.pem: the certificate cannot be read: No such"),
-        ({"url": "https://h", "certificate": __file__}, "the certificate is"),
+        ({"url": "https://h", "certificate": __file__}, "holds no certificate; give a PEM file"),
+        ({"url": "https://h", "certificate": "/dev/null"}, "holds no certificate; give a PEM file"),
+        ({"url": "https://h", "certificate": "/dev/zero"}, "is too large for the certificate"),
+        ({"url": "https://h", "certificate": "damaged.pem"}, "the certificate cannot be used"),
         ({"tokenFile": "missing"}, "missing: the token cannot be read: No such file"),
         ({"token": "a", "tokenFile": "b"}, "token and tokenFile are both given; give one of them"),
     ],
 )
-def test_wrong_options_are_one_clear_line(options: dict[str, Any], said: str) -> None:
+def test_wrong_options_are_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("damaged.pem").write_text(CERTIFICATE.read_text().replace("M", "N"))
     source = SkytideSource({"url": "http://127.0.0.1:1", **{name: str(value) for name, value in options.items()}})
     for made in (source.streamReader, source.reader):
         with pytest.raises((OptionError, InputError)) as caught:
             made(source.schema())
-        assert said in str(caught.value) and "\n" not in str(caught.value) and "word" not in str(caught.value)[60:]
+        assert said in str(caught.value) and "\n" not in str(caught.value) and "hunter2" not in str(caught.value)
 
 
 def test_a_beginning_that_is_not_kept_is_refused_with_those_that_are(running: Running, reader: Make) -> None:

@@ -24,6 +24,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 _BLOCK = 1 << 18
 _LONGEST = 16 << 20
 """Bytes of an event at most: whoever sends more is no coordinator."""
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----[!-~\s]*?-----END CERTIFICATE-----")
 _TOKEN = re.compile(r"[!-~]{1,1000}")
 _SCHEMES = {"http": False, "ws": False, "https": True, "wss": True}
 _LARGEST_FILE = 1 << 20
@@ -69,7 +70,7 @@ def access_of(
     if parts.username is not None or parts.password is not None:
         raise OptionError("the url holds a name or a password", remedy="leave it out, and give token or tokenFile")
     plain = parts.path in ("", "/", "/changes", "/site") and not parts.query and not parts.fragment
-    if parts.scheme not in _SCHEMES or not host or not plain:
+    if parts.scheme not in _SCHEMES or host is None or not _usable(host) or not plain:
         raise OptionError(
             "is not the address of a coordinator", value=url, remedy="write http://host:port or https://host:port"
         )
@@ -85,21 +86,39 @@ def access_of(
     if token is not None and not _TOKEN.fullmatch(token):
         # Without the value: it may be a token with a typing error.
         raise OptionError("the token is not one", remedy="give it as it was issued, in one line")
-    pem = None if certificate is None else _contents(certificate, "the certificate")
+    pem = None if certificate is None else _certificates(certificate)
     access = Access(host, port, secure, token, pem, timeout)
     if secure:
         _trust(access)
     return access
 
 
+def _usable(host: str) -> bool:
+    """Whether a host can be asked for at all; what is wrong with it would look like a coordinator that is away."""
+    try:
+        return host.isprintable() and " " not in host and bool(host.encode("idna"))
+    except UnicodeError:
+        return False
+
+
 def _contents(path: str, what: str) -> str:
     try:
-        with Path(path).expanduser().open(encoding="ascii") as stream:
-            return stream.read(_LARGEST_FILE)
+        with Path(path).expanduser().open("rb") as stream:
+            raw = stream.read(_LARGEST_FILE + 1)
     except OSError as problem:
         raise InputError(f"{what} cannot be read: {problem.strerror}", file=path, remedy="name its file") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{what} is not plain text", file=path, remedy="name its file") from None
+    if len(raw) > _LARGEST_FILE:
+        raise InputError(f"is too large for {what}", file=path, remedy="name its file")
+    return raw.decode("latin-1")
+
+
+def _certificates(path: str) -> str:
+    """The certificates of a file, without what people write between them."""
+    found = _PEM.findall(_contents(path, "the certificate"))
+    if not found:
+        # An empty text would mean that whatever the machine trusts is good enough.
+        raise InputError("holds no certificate", file=path, remedy="give a PEM file with the certificate")
+    return "\n".join(found)
 
 
 def _trust(access: Access) -> ssl.SSLContext:
