@@ -48,6 +48,7 @@ MOST_NAMED = 1000
 """Objects that are named in one event."""
 _KIND, _VERSION = "NetworkCoordinator", 1
 _PROTOCOL_ERROR, _TOO_SLOW, _GOING, _REPLACED, _AGAIN = 1008, 4001, 1001, 4002, 4003
+_TOO_LARGE = 1009
 
 logger = logging.getLogger(__name__)
 
@@ -458,6 +459,8 @@ class Coordinator:
     async def _receive(self, connection: Connection) -> bytes:
         data = await connection.socket.receive()
         if data["type"] == "websocket.disconnect":
+            if data.get("code") == _TOO_LARGE:
+                self._complain("frame", "a frame is larger than the limit")
             raise WebSocketDisconnect(data.get("code", 1006))
         if data.get("bytes") is None:
             raise InputError("a frame is text", remedy="use the same version of Skytide on both sides")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -38,6 +39,7 @@ from skytide.runtime.network.secrets import Tokens
 PAUSE = 0.01
 """Seconds between two pieces of a stream: events that come closer together travel together."""
 _LARGEST = (1 << 63) - 1
+logger = logging.getLogger(__name__)
 _INDEX = """Skytide coordinator
 
 /skyline   the answer now, as JSON
@@ -78,7 +80,8 @@ def application(
 
     At most `readers` follow the changes at a time; a quiet stream says every `heartbeat` seconds that it lives.
     """
-    pages = _Pages(hub, readers, heartbeat)
+    turned_away = _TurnedAway(hub.metrics)
+    pages = _Pages(hub, readers, heartbeat, turned_away)
     ours = [
         Route("/", pages.index),
         Route("/skyline", pages.skyline),
@@ -90,7 +93,7 @@ def application(
     ]
     made = Starlette(
         routes=[*ours, *routes],
-        middleware=[Middleware(_Strangers, hub=hub, host=host)],
+        middleware=[Middleware(_Strangers, hub=hub, host=host, turned_away=turned_away)],
         exception_handlers={HTTPException: _refusal},
     )
     made.state.hub = hub
@@ -100,12 +103,15 @@ def application(
 class _Pages:
     """The answers to readers."""
 
-    def __init__(self, hub: Hub, readers: int, heartbeat: float) -> None:
+    def __init__(self, hub: Hub, readers: int, heartbeat: float, turned_away: _TurnedAway) -> None:
         self._hub, self._most, self._heartbeat = hub, readers, heartbeat
         self._readers: Gauge = hub.metrics.gauge("skytide_readers", "Readers that follow the changes.")
+        self._turned_away = turned_away
 
     def _admit(self, request: Request) -> None:
         identity = self._hub.tokens.identity(request.headers.get("authorization"), "reader")
+        if identity is None or identity.role != "reader":
+            self._turned_away.count("token")
         if identity is None:
             raise HTTPException(401, "a reader's token is needed", {"WWW-Authenticate": "Bearer"})
         if identity.role != "reader":
@@ -171,6 +177,20 @@ class _Pages:
                 await asyncio.sleep(PAUSE)
 
 
+class _TurnedAway:
+    """Counts who was turned away; of each reason the first is logged."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        about = "Requests that were refused, by the reason."
+        self._counter = metrics.counter("skytide_requests_refused_total", about, ["reason"])
+
+    def count(self, reason: str) -> None:
+        """Count one more."""
+        if not self._counter.value(reason):
+            logger.warning("requests are refused (%s); counted in the metrics, not logged again", reason)
+        self._counter.add(1, reason)
+
+
 class _Stream(StreamingResponse):
     """An answer without an end, which counts as a reader for as long as it is sent."""
 
@@ -193,13 +213,15 @@ class _Strangers:
     ours. And any page can open a WebSocket to anywhere: those that come from a page are refused, as sites are no pages.
     """
 
-    def __init__(self, app: ASGIApp, hub: Hub, host: str) -> None:
+    def __init__(self, app: ASGIApp, hub: Hub, host: str, turned_away: _TurnedAway) -> None:
         self._app, self._hub, self._own = app, hub, host
+        self._turned_away = turned_away
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             reason = self._stranger(scope)
             if reason is not None:
+                self._turned_away.count("stranger")
                 if scope["type"] == "websocket":
                     await send({"type": "websocket.close", "code": 1008, "reason": reason})
                 else:
