@@ -52,6 +52,8 @@ class _Session:
         self.part: Part = part_of(query, welcome.site, paired=welcome.paired)
         self.began, self.now = now, welcome.now
         self.numbers: dict[Id, int] = {}
+        self.nameless: dict[Id, None] = {}
+        """The open objects whose numbers are still to be asked for, in order."""
         self.asked: deque[tuple[Id, ...]] = deque()
         self.unknown: set[Id] = set()
         self.fresh = True
@@ -152,11 +154,19 @@ class Member:
         elif self._latest.pop(one, None) is None:
             return True
         self._open.setdefault(one, self.rows)
+        session = self._session
+        if session is not None and one not in session.numbers and one not in session.unknown:
+            session.nameless[one] = None
         return True
 
     def release(self) -> None:
         """What was put is all that there is for now, and may be told."""
         self._holding = False
+
+    @property
+    def holding(self) -> bool:
+        """Whether nothing is told yet."""
+        return self._holding
 
     def end(self) -> None:
         """There are no more rows: once all are acknowledged, the last words are said."""
@@ -173,7 +183,7 @@ class Member:
         session = self._session
         if session is not None:
             self._tick(session, now)
-            if self._open:
+            if session.nameless:
                 self._ask(session)
             if session.said is None and not session.held:
                 self._speak(session)
@@ -201,6 +211,7 @@ class Member:
         if self.query is not None and query.columns != self.query.columns:
             raise InputError("the coordinator asks for other columns than before", remedy="start the site anew")
         self.query, self._session = query, _Session(welcome, query, now)
+        self._session.nameless = dict.fromkeys(self._open)
 
     def _tick(self, session: _Session, now: float) -> None:
         assert self.query is not None
@@ -209,7 +220,7 @@ class Member:
 
     def _ask(self, session: _Session) -> None:
         """Ask for the numbers of objects that have none."""
-        new = [one for one in self._open if one not in session.numbers and one not in session.unknown]
+        new, session.nameless = list(session.nameless), {}
         for start in range(0, len(new), MOST_NAMES):
             ids = tuple(new[start : start + MOST_NAMES])
             session.asked.append(ids)

@@ -145,9 +145,11 @@ class AsyncSite:
             await self.query()
         self._check()
         found = self._member.put(one, values)
-        self._advance()
         self._count += 1
-        if not self._count % MANY:
+        pause = not self._count % MANY
+        if pause or not self._member.holding:  # a site that holds asks for the numbers of many objects at once
+            self._advance()
+        if pause:
             await asyncio.sleep(0)
         return found
 
@@ -250,6 +252,9 @@ class AsyncSite:
             raise InputError("the coordinator refuses the token", remedy="give this site's token") from None
         if isinstance(problem, ConnectionClosed) and problem.rcvd is not None and problem.rcvd.code == 1008:
             raise InputError(f"the coordinator refuses the site: {problem.rcvd.reason}", remedy="see its log") from None
+        if isinstance(problem, ConnectionClosed) and problem.rcvd is not None and problem.rcvd.code == 1009:
+            reason = "what the site has to tell at once is more than the coordinator takes"
+            raise InputError(reason, remedy="give the coordinator a larger limit for frames") from None
         if isinstance(problem, ConnectionClosed) and problem.rcvd is not None and problem.rcvd.code == 4002:
             raise InputError("another process has come as this site", remedy="give each its own name") from None
         if isinstance(problem, ssl.SSLCertVerificationError):
