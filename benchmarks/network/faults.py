@@ -124,8 +124,10 @@ def judged(world: World, outcome: Line) -> Line:
         if not asked <= state["time"] <= came:
             seen.problems.append("a state is not of the time when it was read")
         judge(frozenset(state["skyline"]), state["time"], state["exact"])
-    folded = _folded(seen.events["sse"], judge)
+    folded, stale = _folded(seen.events["sse"], judge)
     _check_stream(world, folded)
+    if stale or not outcome["last"]["exact"]:
+        seen.problems.append(f"at the end somebody is out of touch: {sorted(stale)}")
     states = [frozenset(state["skyline"]) for _, _, state in seen.states]
     if truth.right(frozenset(outcome["last"]["skyline"]), outcome["last"]["time"]) is not True:
         seen.problems.append("the answer at the end is not that of all rows")
@@ -146,8 +148,11 @@ def judged(world: World, outcome: Line) -> Line:
     }
 
 
-def _folded(events: list[Line], judge: Any) -> dict[int, frozenset[str]]:
-    """The state after each event, by its number; after each dialogue it is judged, at the time it was made durable."""
+def _folded(events: list[Line], judge: Any) -> tuple[dict[int, frozenset[str]], set[str]]:
+    """The state after each event, by its number, and who is stale at the end.
+
+    After each dialogue the state is judged, at the time when it was made durable.
+    """
     state: set[str] = set()
     stale: set[str] = set()
     found = {0: frozenset(state)}
@@ -162,7 +167,7 @@ def _folded(events: list[Line], judge: Any) -> dict[int, frozenset[str]]:
             found[event["number"]] = frozenset(state)
         if kind == "change" and dialogue:
             judge(frozenset(state), event["time"], not stale)
-    return found
+    return found, stale
 
 
 def _check_stream(world: World, folded: dict[int, frozenset[str]]) -> None:

@@ -272,12 +272,19 @@ def _welcome(reader: _Reader) -> Welcome:
     if not (math.isfinite(now) and now >= 0.0):
         refuse("its time is none")
     try:
-        query = json.loads(reader.rest())
+        query = json.loads(reader.rest(), parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         refuse("its query is not JSON")
     if not isinstance(query, dict):
         refuse("its query is not an object")
     return Welcome(site, now, query, paired)
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(text)
+    return found
 
 
 def _names(reader: _Reader) -> Names:
