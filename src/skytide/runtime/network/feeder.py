@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from skytide.errors import InputError
@@ -35,7 +36,7 @@ class Feed:
         """The data as complaints name it."""
         return "standard input" if self.data == STANDARD_INPUT else self.data
 
-    @property
+    @cached_property
     def streams(self) -> bool:
         """Whether rows come as they happen: what cannot be used is then passed over, as it cannot be mended."""
         return self.follow or self.data == STANDARD_INPUT or not is_plain(self.data)
