@@ -71,6 +71,10 @@ class Engine(Protocol):
         """The objects at a site, in order."""
         ...
 
+    def fits(self, sites: int, objects: int) -> bool:
+        """Whether it knows of no more than so many sites and objects."""
+        ...
+
     def count(self, message: bytes) -> tuple[str, int]:
         """The kind of a message, and how many it is."""
         ...
@@ -225,6 +229,12 @@ class FilteringEngine:
         """See `Engine`."""
         return np.flatnonzero(self._here & (self._owner == site))
 
+    def fits(self, sites: int, objects: int) -> bool:
+        """See `Engine`."""
+        here = np.flatnonzero(self._here)
+        inside = max(here.max(initial=-1), self.skyline().max(initial=-1)) < objects
+        return bool(inside and self._owner[here].max(initial=-1) < sites)
+
     def count(self, message: bytes) -> tuple[str, int]:
         """See `Engine`."""
         kind = filtering.Kind(message[1])
@@ -340,6 +350,14 @@ class FragmentedEngine:
     def at(self, site: int) -> Integers:
         """See `Engine`."""
         return self._coordinator.known.at(site)
+
+    def fits(self, sites: int, objects: int) -> bool:
+        """See `Engine`."""
+        known = self._coordinator.known
+        owners, there = known.index.pairs()
+        alive = known.there(owners, there)
+        inside = max(there[alive].max(initial=-1), self.skyline().max(initial=-1)) < objects
+        return bool(inside and owners[alive].max(initial=-1) < sites)
 
     def count(self, message: bytes) -> tuple[str, int]:
         """See `Engine`."""

@@ -542,6 +542,8 @@ class Table:
             made._skyline = parts["skyline"].astype(np.int64)
             if not np.isin(made._skyline, np.arange(len(made._ids))).all():
                 raise StateError("the answer is of objects without names", remedy="restore it from a copy")
+            if not made._engine.fits(len(made.seats), len(made._ids)):
+                raise StateError("it knows of sites or objects without names", remedy="restore it from a copy")
             for initial, way, kind, receiver, count, size in meta["ledger"]:
                 made.ledger.entries[bool(initial), str(way), str(kind), str(receiver)] = [int(count), int(size)]
             return made
