@@ -136,3 +136,25 @@ def test_since_when_a_site_is_out_of_touch_outlives_a_restart() -> None:
     assert [(one.site, one.since, one.objects) for one in again.stale()] == [("a", 7.0, ("x",))]
     again.restarted(50.0)
     assert [one.since for one in again.stale()] == [50.0]
+
+
+def test_a_site_that_returns_while_it_is_being_forgotten_tells_all_that_it_has() -> None:
+    table = begun("a", "b")
+    say(table, 0, insert(1.0))
+    settled(table)
+    table.leave(0, 0.0)
+    table.forget(0)
+    table.arrive("a", b"a" * 16, 0.0)
+    say(table, 0, insert(3.0))
+    assert Close not in map(type, settled(table))
+    assert table.exact and table.skyline() == ["x"]
+
+
+def test_a_site_that_is_forgotten_has_no_objects_any_more() -> None:
+    table = begun("a", "b")
+    say(table, 0, insert(1.0))
+    settled(table)
+    table.leave(0, 0.0)
+    assert not table.exact
+    table.forget(0)
+    assert Publish(("x",), ()) in settled(table) and table.exact

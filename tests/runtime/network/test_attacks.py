@@ -357,6 +357,26 @@ def _masked(data: bytes) -> bytes:
     return b"\x82" + length + bytes(4) + data
 
 
+def test_a_site_that_never_stops_asking_keeps_nobody_waiting(world: Coordinated) -> None:
+    stop = threading.Event()
+
+    def ask() -> None:
+        with world.synced("evil") as evil:
+            while not stop.is_set():
+                for _ in range(50):
+                    evil.send(encode(Names(("mine",) * 100)))
+                for _ in range(50):
+                    heard(evil)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    for _ in range(5):
+        world.serves()
+    stop.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
 def test_a_site_that_does_not_reply_is_passed_over(world: Coordinated) -> None:
     before = world.refused("too slow")
     with _asked(world) as evil:

@@ -237,6 +237,7 @@ class Table:
             raise InputError("is the name of a site that is here", value=name, remedy="choose another name")
         elif seat.here:
             self.leave(seat.number, now)
+        self._hush(seat)  # it may be about to be forgotten
         seat.key, seat.here, seat.synced, seat.done = key, True, False, False
         seat.told = seat.spoken = seat.taken = 0
         welcome = Welcome(seat.number, self._ticks(now), self.query.plain(), self._engine.paired)
