@@ -145,6 +145,7 @@ def test_a_site_that_returns_while_it_is_being_forgotten_tells_all_that_it_has()
     table.leave(0, 0.0)
     table.forget(0)
     table.arrive("a", b"a" * 16, 0.0)
+    settled(table)
     say(table, 0, insert(3.0))
     assert Close not in map(type, settled(table))
     assert table.exact and table.skyline() == ["x"]
