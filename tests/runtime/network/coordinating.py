@@ -109,6 +109,11 @@ class Coordinated:
         assert done.wait(10), "an honest site waits"
         assert f"row-{self._put % 3}" in self.state()["skyline"]
 
+    def serves_nobody(self) -> None:
+        """Let a site come that has nothing, and go: whatever was to be said at the start is said by then."""
+        with self.synced("nobody"):
+            pass
+
 
 def heard(socket: ClientConnection) -> Frame:
     """The next frame."""
