@@ -17,7 +17,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -426,6 +426,15 @@ def fuzz(inputs: int, seed: int, most_failures: int = 10) -> dict[str, Any]:
                     break
     ordered = {name: {"inputs": total, "refused": refused} for name, (total, refused) in sorted(counts.items())}
     return {"inputs": sum(total for total, _ in counts.values()), "targets": ordered, "failures": failures}
+
+
+def measured(inputs: int, seed: int) -> Iterator[dict[str, Any]]:
+    """A line of a table for each target; what went wrong is told on standard error."""
+    found = fuzz(inputs, seed)
+    print(*found["failures"], sep="\n", file=sys.stderr)
+    for name, counts in found["targets"].items():
+        failures = sum(failure.startswith(f"{name}: ") for failure in found["failures"])
+        yield {"target": name, **counts, "failures": failures, "equal": not failures}
 
 
 def main(argv: list[str] | None = None) -> int:

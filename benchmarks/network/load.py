@@ -140,7 +140,7 @@ def shared_out(scale: Scale, protocol: str, seed: int) -> dict[str, list[str]]:
     return found
 
 
-def measured(query: Query, scale: Scale, *, seed: int = 1, flat_out: bool = True) -> Line:
+def measured(query: Query, scale: Scale, *, seed: int = 1) -> Line:
     """Run all parts for a query; a line of figures."""
     objects = shared_out(scale, query.protocol, seed)
     names, columns = list(objects), len(query.columns)
@@ -159,10 +159,9 @@ def measured(query: Query, scale: Scale, *, seed: int = 1, flat_out: bool = True
         began = time.monotonic()
         _all(workers, "begin")
         line: Line = {"protocol": query.protocol, "method": query.method, "begin s": time.monotonic() - began}
+        line |= _flat_out(workers, address, scale)  # first, so that clients and sites have got to know their ways
         line |= _paced(workers, address, scale)
         line |= _probed(workers, address, scale, columns, query)
-        if flat_out:
-            line |= _flat_out(workers, address, scale)
         line["equal"] = _checked(workers, address, query)
         _all(workers, "end")
     return line
@@ -220,9 +219,9 @@ def _ends(query: Query, columns: int) -> tuple[list[float], list[float]]:
 
 
 def _flat_out(workers: list[Worker], address: tuple[str, int], scale: Scale) -> Line:
-    """As many rows as possible, each so small a step that hardly any must be told; then with usual steps."""
+    """As many rows as possible, with usual steps; then each so small a step that hardly any must be told."""
     lines: Line = {}
-    for name, change in (("quiet", 1e-6), ("moving", scale.change)):
+    for name, change in (("moving", scale.change), ("quiet", 1e-6)):
         before = asked(address, "/ledger")["wire"]
         found = _all(workers, "run", seconds=scale.seconds, change=change, rate=0.0)
         after = asked(address, "/ledger")["wire"]

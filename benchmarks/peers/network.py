@@ -15,12 +15,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.network import load, starting
+from benchmarks.network import faults, fuzz, load, starting
 from benchmarks.network.load import Line, Scale
 from skytide.protocols.network.query import METHODS, Query
 
-PARTS = ("load", "site")
-TITLES = {"load": "Many sites and a coordinator", "site": "What a site takes"}
+TITLES = {
+    "load": "Many sites and a coordinator",
+    "site": "What a site takes",
+    "faults": "Faults at random",
+    "fuzz": "Hostile bytes",
+}
+PARTS = tuple(TITLES)
 QUERIES = {"filtering": ("a", "b"), "fragmented": ("a", "b")}
 
 
@@ -37,6 +42,8 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=2000.0, help="rows a second where they are paced (2,000)")
     parser.add_argument("--change", type=float, default=0.02, help="how far a row moves its values at most (0.02)")
     parser.add_argument("--probes", type=int, default=200, help="changes whose latency is measured, in pairs (200)")
+    parser.add_argument("--faults", type=float, default=300.0, help="seconds of faults, over all protocols (300)")
+    parser.add_argument("--inputs", type=int, default=1_000_000, help="hostile inputs (1,000,000)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables")
@@ -44,6 +51,7 @@ def options(argv: list[str]) -> argparse.Namespace:
     if chosen.quick:
         chosen.sites, chosen.objects, chosen.spread, chosen.seconds = 6, 12, 2, 0.5
         chosen.rate, chosen.probes = 100.0, 3
+        chosen.faults, chosen.inputs = 4.0 * len(chosen.protocols), 1000
     if min(chosen.sites, chosen.objects, chosen.spread, chosen.probes) < 1 or min(chosen.seconds, chosen.rate) <= 0:
         parser.error("sizes, rates and times must be positive")
     return chosen
@@ -73,6 +81,10 @@ def loads(chosen: argparse.Namespace) -> Iterator[Line]:
 
 def lines_of(part: str, chosen: argparse.Namespace) -> Iterator[Line]:
     """The lines of a part, one by one as they are measured."""
+    if part == "faults":
+        return faults.measured(chosen.faults, chosen.seed, tuple(chosen.protocols))
+    if part == "fuzz":
+        return fuzz.measured(chosen.inputs, chosen.seed)
     return loads(chosen) if part == "load" else starting.measured(1 if chosen.quick else 5)
 
 

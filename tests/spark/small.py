@@ -19,7 +19,7 @@ BASE, CLASSES = (Path(sys.prefix) / f"spark-{name}.jsa" for name in ("base", "cl
 
 # Short runs: less compiling and one collector thread start faster.
 PLAIN_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-_QUIET = "-Xlog:disable -Xlog:all=error:stderr"
+_QUIET = "-Xlog:disable -Xlog:all=error,cds*=off:stderr"
 JAVA = f"{PLAIN_JAVA} -XX:SharedArchiveFile={BASE}:{CLASSES} {_QUIET}" if CLASSES.exists() else PLAIN_JAVA
 
 SMALL_JVM = {

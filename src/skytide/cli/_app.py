@@ -7,6 +7,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from skytide import __version__
+from skytide.cli._voice import LEVELS, Voice, log_to_standard_error
 from skytide.errors import SkytideError
 
 BAD_INPUT = 2
@@ -45,7 +47,15 @@ class Commands(click.Group):
         except BrokenPipeError:
             _drop_output()
             ctx.exit(CLOSED_PIPE)
+        except Exception as error:
+            if Voice.here().shows_origins and not isinstance(error, click.exceptions.Exit | click.Abort):
+                click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+            raise
         return result
+
+    def _is_own(self, option: str) -> bool:
+        """Whether it is an option of the whole program."""
+        return any(option in parameter.opts for parameter in self.params)
 
     def main(
         self,
@@ -65,6 +75,8 @@ class Commands(click.Group):
             status = INTERRUPTED
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "skytide"
+            if isinstance(error, click.NoSuchOption) and self._is_own(error.option_name):
+                _fail(f"{path}: {error.option_name} goes before the command, after skytide (see skytide --help)")
             _fail(f"{path}: {error.format_message()} (see {path} --help)")
         except click.ClickException as error:
             _fail(f"skytide: {error.format_message()}")
@@ -101,9 +113,20 @@ def _drop_output() -> None:
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="skytide", message="%(prog)s %(version)s")
-def app() -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors: no progress, no notes, no warnings.")
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    help="Say what is at least this grave; with debug, also where in the code an error arose. Default: info; in the "
+    "log of a coordinator or a site: warning.",
+)
+def app(quiet: bool, log_level: str | None) -> None:
     """Keeps Pareto-optimal answers (skylines) true while the data moves.
 
     DATA is a .csv, .parquet or .jsonl file, a folder of them, or - (CSV on standard input). Results go to standard
     output, all else to standard error. Bad input: one line on standard error, exit status 2, no partial file.
     """
+    if quiet and log_level is not None:
+        raise click.UsageError("give either --quiet or --log-level")
+    if quiet or log_level is not None:
+        log_to_standard_error()

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 import click
 
+from skytide.cli._voice import log_to_standard_error
 from skytide.errors import MissingDependencyError
+
+__all__ = ["log_to_standard_error", "needing", "stop_at_signals", "verbose_option"]
 
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Say more on standard error.")
 
@@ -24,20 +27,6 @@ def needing(what: str, packages: str) -> Iterator[None]:
             raise
         reason = f"{what} needs {packages}; {problem.name} is missing"
         raise MissingDependencyError(reason, remedy="pip install 'skytide[network]'") from None
-
-
-def log_to_standard_error(verbose: bool) -> None:
-    """Warnings, and with `verbose` what else there is, as lines with the time."""
-    import logging
-
-    class Lines(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            click.echo(self.format(record), err=True)
-
-    handler, logger = Lines(), logging.getLogger("skytide")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 def stop_at_signals(stop: asyncio.Event) -> None:

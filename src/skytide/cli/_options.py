@@ -7,17 +7,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from skytide.cli._completing import columns, files
+
 if TYPE_CHECKING:
     from skytide.model import Preference
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-data_argument = click.argument("data", metavar="DATA")
+data_argument = click.argument("data", metavar="DATA", shell_complete=files)
 id_option = click.option(
-    "--id", "id_column", metavar="COL", help="The column that names rows. Default: the row's number, from 1."
+    "--id",
+    "id_column",
+    metavar="COL",
+    shell_complete=columns,
+    help="The column that names rows. Default: the row's number, from 1.",
 )
 output_option = click.option(
-    "-o", "--output", metavar="FILE", help="A .csv, .parquet or .jsonl file. Default: CSV on standard output."
+    "-o",
+    "--output",
+    metavar="FILE",
+    shell_complete=files,
+    help="A .csv, .parquet or .jsonl file. Default: CSV on standard output.",
 )
 nulls_option = click.option(
     "--nulls",
@@ -40,11 +50,14 @@ def expression_options(function: Function) -> Function:
 
 
 def _preferring(function: Function, what: str) -> Function:
-    for option in (
-        click.option("--by", metavar="COL", multiple=True, help="A skyline of its own per value. Repeatable."),
-        click.option("--max", "maximize", metavar=what, multiple=True, help="More is better. Repeatable."),
-        click.option("--min", "minimize", metavar=what, multiple=True, help="Less is better. Repeatable."),
+    for names, metavar, text in (
+        (["--by"], "COL", "A skyline of its own per value."),
+        (["--max", "maximize"], what, "More is better."),
+        (["--min", "minimize"], what, "Less is better."),
     ):
+        option = click.option(
+            *names, metavar=metavar, multiple=True, shell_complete=columns, help=f"{text} Repeatable."
+        )
         function = option(function)
     return function
 

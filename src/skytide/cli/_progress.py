@@ -9,15 +9,21 @@ from typing import Any
 
 import click
 
+from skytide.cli._voice import Voice
+
 PATIENCE_SECONDS = 1.0
 _STEPS = 1000
 
 
 class Progress:
-    """Shows the share done on standard error once a run has lasted a second; off a terminal it shows nothing."""
+    """Shows the share done on standard error once a run has lasted a second.
+
+    Off a terminal it shows nothing, and nothing where notes are not wanted.
+    """
 
     def __init__(self, label: str) -> None:
         self._label = label
+        self._wanted = Voice.here().shows_progress and sys.stderr.isatty()
         self._started = time.monotonic()
         self._shown = 0
         self._bar: Any = None
@@ -27,7 +33,7 @@ class Progress:
 
     def update(self, share: float) -> None:
         """Say that this share, from 0 to 1, is done."""
-        if not sys.stderr.isatty() or time.monotonic() - self._started < PATIENCE_SECONDS:
+        if not self._wanted or time.monotonic() - self._started < PATIENCE_SECONDS:
             return
         if self._bar is None:
             self._bar = click.progressbar(length=_STEPS, label=self._label, file=sys.stderr)

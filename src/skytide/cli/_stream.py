@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from skytide.cli._completing import columns, files
 from skytide.cli._progress import Progress
+from skytide.cli._voice import Voice, tell_skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,9 +25,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _DAY = 86_400 * 10**9
 
 letters_option = click.option(
-    "--dead-letters", metavar="FILE", help="Where rows go that come too late or are left out: file, row, why."
+    "--dead-letters",
+    metavar="FILE",
+    shell_complete=files,
+    help="Where rows go that come too late or are left out: file, row, why.",
 )
-cost_option = click.option("--cost", metavar="FILE", help="Also write what was sent: a .json file.")
+cost_option = click.option(
+    "--cost", metavar="FILE", shell_complete=files, help="Also write what was sent: a .json file."
+)
 
 
 def window_options(function: Function) -> Function:
@@ -33,7 +40,13 @@ def window_options(function: Function) -> Function:
     for option in (
         click.option("--until", metavar="TIME", help="Let time run on to this after the last row."),
         click.option("--lateness", metavar="TIME", help="How far rows may come out of order. Default: 0."),
-        click.option("--time", "time_column", metavar="COL", help="The column with the rows' times, for --duration."),
+        click.option(
+            "--time",
+            "time_column",
+            metavar="COL",
+            shell_complete=columns,
+            help="The column with the rows' times, for --duration.",
+        ),
         click.option("--duration", metavar="TIME", help="A row lives so long: a number, or like 90s, 15m, 2h, 1d."),
         click.option(
             "--count", type=click.IntRange(min=1), metavar="N", help="A row lives until N more rows have come."
@@ -142,6 +155,7 @@ class Run:
         wanted = [*window.preference.names, *window.preference.by, id_column, time_column, *more]
         self._columns = list(dict.fromkeys(str(name) for name in wanted if name is not None))
         source.check_names(self._columns)
+        tell_skipped(source.skipped)
         self._numbers = Numbers()
         self._days = False  # whether the times that come out are dates, as those that come in
         self._form = self._time_form()
@@ -173,10 +187,9 @@ class Run:
                     write_table(dead_letters, pa.Table.from_pylist(refused, schema=letters))
         if refused and not dead_letters:
             first = refused[0]
-            click.echo(
+            Voice.here().warn(
                 f"skytide: {len(refused)} row(s) not taken, the first: {first['file']}, row {first['row']}: "
-                f"{first['reason']}; --dead-letters FILE lists them",
-                err=True,
+                f"{first['reason']}; --dead-letters FILE lists them"
             )
 
     def _tables(self, last: Any, refused: list[dict[str, Any]], progress: Progress) -> Iterator[pa.Table]:

@@ -16,6 +16,7 @@ def command(as_json: bool) -> int:
     import json
 
     from skytide.cli._checks import examine
+    from skytide.cli._voice import Voice
 
     findings = examine()
     healthy = all(finding.ok for finding in findings if finding.core)
@@ -28,5 +29,5 @@ def command(as_json: bool) -> int:
         state = "ok     " if finding.ok else "missing"
         remedy = "" if finding.ok or not finding.remedy else f"; {finding.remedy}"
         click.echo(f"{state}  {finding.name.ljust(width)}  {finding.detail}{remedy}")
-    click.echo("The core works." if healthy else "The core does not work; see the lines marked missing.", err=True)
+    Voice.here().note("The core works." if healthy else "The core does not work; see the lines marked missing.")
     return 0 if healthy else 1

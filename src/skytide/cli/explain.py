@@ -8,6 +8,7 @@ import click
 
 from skytide.cli._options import data_argument, id_option, nulls_option, preference_of, preference_options
 from skytide.cli._progress import Progress
+from skytide.cli._voice import tell_skipped
 
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
@@ -43,5 +44,6 @@ def command(
 
     preference = preference_of(minimize, maximize, by)
     with open_data(data) as source, Progress("explain") as progress:
+        tell_skipped(source.skipped)
         report = Report.of(source, preference, nulls, wanted, id_column, limit, progress)
         click.echo(report.as_json() if as_json else report.as_text())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skytide.cli._completing import columns
 from skytide.cli._options import data_argument, expression_options, nulls_option, output_option
 from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, names_of, write_cost
 
@@ -19,9 +20,20 @@ METHODS = ("central", "pivot", "direct", "auto")
 @click.command("fragments", short_help="The changes of the skyline of objects that lie in fragments on many sites.")
 @data_argument
 @expression_options
-@click.option("--site", "site_column", metavar="COL", required=True, help="The column that names sites.")
-@click.option("--id", "id_column", metavar="COL", required=True, help="The column that names objects.")
-@click.option("--time", "time_column", metavar="COL", required=True, help="Each distinct time is an instant.")
+@click.option(
+    "--site", "site_column", metavar="COL", required=True, shell_complete=columns, help="The column that names sites."
+)
+@click.option(
+    "--id", "id_column", metavar="COL", required=True, shell_complete=columns, help="The column that names objects."
+)
+@click.option(
+    "--time",
+    "time_column",
+    metavar="COL",
+    required=True,
+    shell_complete=columns,
+    help="Each distinct time is an instant.",
+)
 @click.option(
     "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="What sites watch, and tell."
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skytide.cli._completing import columns
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
 from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, write_cost
 
@@ -18,8 +19,17 @@ METHODS = ("naive", "filter", "auto", "sampling", "hybrid")
 @click.command("monitor", short_help="The changes of the skyline of clients that say little, and what they say.")
 @data_argument
 @preference_options
-@click.option("--id", "id_column", metavar="COL", required=True, help="The column that names clients.")
-@click.option("--time", "time_column", metavar="COL", required=True, help="Each distinct time is a timestamp.")
+@click.option(
+    "--id", "id_column", metavar="COL", required=True, shell_complete=columns, help="The column that names clients."
+)
+@click.option(
+    "--time",
+    "time_column",
+    metavar="COL",
+    required=True,
+    shell_complete=columns,
+    help="Each distinct time is a timestamp.",
+)
 @click.option(
     "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="Who tells what, and when."
 )

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skytide.cli._completing import files, folders
+from skytide.cli._voice import Voice
+
 if TYPE_CHECKING:
     from skytide.spark.prepared import Option, Pipeline
 
@@ -64,8 +67,10 @@ def _command(pipeline: Pipeline) -> click.Command:
         _run(pipeline, **given)
 
     options: list[click.Parameter] = [
-        click.Argument(["data"], metavar="DATA"),
-        click.Option(["-o", "--output"], required=True, metavar="FOLDER", help="Where the updates go."),
+        click.Argument(["data"], metavar="DATA", shell_complete=files),
+        click.Option(
+            ["-o", "--output"], required=True, metavar="FOLDER", shell_complete=folders, help="Where the updates go."
+        ),
         *(_option(pipeline, option) for option in pipeline.options),
         click.Option(["--changes"], is_flag=True, help="Leave out updates that change nothing."),
         click.Option(
@@ -143,7 +148,7 @@ def _run(
         _progress(f"{pipeline.name}: starting Spark")
         rows = _write(pipeline, found, named, options, changes, files, place)
     seconds = time.monotonic() - started
-    click.echo(f"skytide: {output}: {rows:,} updates in {seconds:.0f} s", err=True)
+    Voice.here().note(f"skytide: {output}: {rows:,} updates in {seconds:.0f} s")
 
 
 def _write(
@@ -163,7 +168,8 @@ def _write(
     from skytide.spark.prepared.files import check_columns, read_table
     from skytide.spark.session import local_session
 
-    bars: dict[str, Any] = {"spark.ui.showConsoleProgress": True} if sys.stderr.isatty() else {}
+    watched = sys.stderr.isatty() and Voice.here().shows_progress
+    bars: dict[str, Any] = {"spark.ui.showConsoleProgress": True} if watched else {}
     spark = local_session(**bars)
     _progress(f"{pipeline.name}: reading {', '.join(str(file) for some in found.values() for file in some)}")
     tables = {name: read_table(spark, some, columns) for name, some in found.items()}
@@ -180,7 +186,7 @@ def _write(
 def _progress(text: str) -> None:
     """What is going on, for those who watch."""
     if sys.stderr.isatty():
-        click.echo(f"skytide: {text}", err=True)
+        Voice.here().note(f"skytide: {text}")
 
 
 @contextmanager

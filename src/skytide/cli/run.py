@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import click
 
+from skytide.cli._completing import files
+from skytide.cli._voice import Voice
+
 FAILED = 1
 
 
 @click.command("run", short_help="A Spark job: source, query, sink.")
-@click.argument("pipeline", metavar="PIPELINE.toml")
+@click.argument("pipeline", metavar="PIPELINE.toml", shell_complete=files)
 @click.option("--once", is_flag=True, help="Process what is there, and end.")
 @click.option("--master", metavar="URL", help="Where Spark runs: local[*], local-cluster[2,1,1024], spark://host:7077.")
 @click.option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002.")
@@ -26,12 +29,13 @@ def command(pipeline: str, once: bool, master: str | None, remote: str | None, c
 
     if master is not None and remote is not None:
         raise click.UsageError("give either --master or --remote")
+    voice = Voice.here()
     plan = Pipeline.load(pipeline, once=once, master=master, remote=remote)
     if check:
-        click.echo(f"{pipeline}: {plan.described()}", err=True)
+        voice.note(f"{pipeline}: {plan.described()}")
         return 0
     try:
-        return run(plan, lambda line: click.echo(line, err=True))
+        return run(plan, voice.note)
     except RunFailedError as failure:
         click.echo(f"skytide: the job failed: {failure}", err=True)
         return FAILED

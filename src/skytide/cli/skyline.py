@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skytide.cli._completing import files
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
 from skytide.cli._progress import Progress
+from skytide.cli._voice import tell_skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True, help="Who does the work."
 )
 @output_option
-@click.option("--plot", metavar="FILE", help="Draw the skyline against the rest: a .png, .svg or .pdf file.")
+@click.option(
+    "--plot", metavar="FILE", shell_complete=files, help="Draw the skyline against the rest: a .png, .svg or .pdf file."
+)
 @click.option("--plot-columns", metavar="A,B[,C]", help="The columns to draw. Default: the first preference columns.")
 def command(
     data: str,
@@ -58,8 +62,7 @@ def command(
 
         picture = Picture(plot, plot_columns, preference)
     with open_data(data) as source, Progress("skyline") as progress:
-        for path in source.skipped:
-            click.echo(f"skytide: {path}: not a .csv, .parquet or .jsonl file, skipped", err=True)
+        tell_skipped(source.skipped)
         typed = source.verbatim and output is not None and output.lower().endswith((".parquet", ".jsonl"))
         guess = TypeGuess(source.names) if typed else None
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skytide.cli._completing import columns, files
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
 from skytide.cli._stream import Run, check_outputs, letters_option, number_or_text
 
@@ -16,8 +17,17 @@ if TYPE_CHECKING:
 @click.command("snapshots", short_help="The changes of the skyline of objects under updates.")
 @data_argument
 @preference_options
-@click.option("--id", "id_column", metavar="COL", required=True, help="The column that names objects.")
-@click.option("--time", "time_column", metavar="COL", required=True, help="Each distinct time is a snapshot.")
+@click.option(
+    "--id", "id_column", metavar="COL", required=True, shell_complete=columns, help="The column that names objects."
+)
+@click.option(
+    "--time",
+    "time_column",
+    metavar="COL",
+    required=True,
+    shell_complete=columns,
+    help="Each distinct time is a snapshot.",
+)
 @click.option(
     "--op",
     type=click.Choice(["set", "add", "multiply", "average"]),
@@ -37,7 +47,12 @@ if TYPE_CHECKING:
 @click.option("--lateness", metavar="TIME", help="How far rows may come out of order. Default: 0.")
 @click.option("--frequent", metavar="THETA", help="Instead: who is in the skyline in at least this share of snapshots.")
 @click.option("--over", type=click.IntRange(min=1), metavar="S", help="The share is of the last S snapshots.")
-@click.option("--history", metavar="FILE", help="Also write every object's stays in the skyline: a .parquet file.")
+@click.option(
+    "--history",
+    metavar="FILE",
+    shell_complete=files,
+    help="Also write every object's stays in the skyline: a .parquet file.",
+)
 @nulls_option
 @letters_option
 @output_option

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skytide.cli._completing import columns
 from skytide.cli._options import (
     data_argument,
     id_option,
@@ -38,7 +39,13 @@ if TYPE_CHECKING:
 @data_argument
 @preference_options
 @id_option
-@click.option("--prob", metavar="COL", required=True, help="The column with the rows' probabilities, from 0 to 1.")
+@click.option(
+    "--prob",
+    metavar="COL",
+    required=True,
+    shell_complete=columns,
+    help="The column with the rows' probabilities, from 0 to 1.",
+)
 @click.option(
     "--threshold",
     "thresholds",
@@ -53,6 +60,7 @@ if TYPE_CHECKING:
     "--object",
     "object_column",
     metavar="COL",
+    shell_complete=columns,
     help="Consecutive rows of one name are the places where one object may be; the id is the object.",
 )
 @window_options

@@ -37,7 +37,7 @@ try:
 except ModuleNotFoundError as missing:
     raise MissingDependencyError("a site needs websockets", remedy="pip install 'skytide[network]'") from missing
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two attempts to connect, at first and at most."""
 MANY = 1000
 """Rows that are put without a break: after so many the connection has its turn."""
