@@ -23,7 +23,7 @@ from skytide.reference.functional import Averages, expression
 
 Values = tuple[float, ...] | None
 NEVER = float("inf")
-MOST_CHOICES = 20_000
+MOST_CHOICES = 2_000
 MOST_MEMORY = 100_000
 
 
@@ -68,6 +68,7 @@ class Truth:
         self._signs = [1] * len(query.minimize) + [-1] * len(query.maximize)
         self._value = cache(self._valued)
         self._memory: dict[Any, frozenset[str]] = {}
+        self._verdicts: dict[Any, bool] = {}
 
     def _read(self, site: str, notes: list[Any]) -> None:
         """The notes of a site; each start begins a life of it, in which rows are counted anew."""
@@ -111,7 +112,11 @@ class Truth:
                 size *= len(choices)
         if size > MOST_CHOICES:
             return None
-        return any(self._skyline(tuple(names), chosen) == published for chosen in itertools.product(*options))
+        asked = published, tuple(names), tuple(map(tuple, options))
+        if asked not in self._verdicts:
+            found = (self._skyline(tuple(names), chosen) for chosen in itertools.product(*options))
+            self._verdicts[asked] = any(skyline == published for skyline in found)
+        return self._verdicts[asked]
 
     def _skyline(self, names: tuple[tuple[str, str], ...], chosen: tuple[Values, ...]) -> frozenset[str]:
         found = self._memory.get((names, chosen))
