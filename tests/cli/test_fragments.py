@@ -135,7 +135,7 @@ def test_results_go_to_a_file_and_rows_that_are_not_taken_are_listed(moves: Path
         (["--max", "who"], ["row 1", "'who'", "not a number"]),
         (["--max", "1 / (a - 2)"], ["moves.csv", "'x'", "time 1", "no value"]),
         (["--cost", "cost.txt"], ["cost.txt", ".json"]),
-        (["--cost", "nowhere/cost.json"], ["no such folder"]),
+        (["--cost", "nowhere/cost.json"], ["nowhere/cost.json", "folder does not exist"]),
     ],
 )
 def test_what_makes_no_sense_is_refused(moves: Path, options: list[str], words: list[str]) -> None:

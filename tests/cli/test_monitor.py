@@ -121,7 +121,7 @@ def test_rows_that_are_not_taken_are_listed(moves: Path, tmp_path: Path) -> None
         (["--method", "sampling", "--epsilon", "0"], ["epsilon"]),
         (["--method", "sampling", "--seed", "-1"], ["-1"]),
         (["--method", "filter", "--cost", "cost.txt"], ["cost.txt", ".json"]),
-        (["--method", "filter", "--cost", "nowhere/cost.json"], ["no such folder"]),
+        (["--method", "filter", "--cost", "nowhere/cost.json"], ["nowhere/cost.json", "folder does not exist"]),
         (["--method", "filter", "--cost", "same.json", "-o", "same.json"], []),
         (["--method", "filter", "--max", "nothing"], ["nothing", "no such column"]),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -48,6 +49,10 @@ class Commands(click.Group):
             _drop_output()
             ctx.exit(CLOSED_PIPE)
         except Exception as error:
+            if isinstance(error, click.UsageError) and error.ctx is None and ctx.invoked_subcommand:
+                # An option without its value: click does not say whose.
+                command = self.get_command(ctx, ctx.invoked_subcommand)
+                error.ctx = None if command is None else click.Context(command, ctx, ctx.invoked_subcommand)
             if Voice.here().shows_origins and not isinstance(error, click.exceptions.Exit | click.Abort):
                 click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
             raise
@@ -66,6 +71,7 @@ class Commands(click.Group):
         **extra: Any,
     ) -> NoReturn:
         """Run the command line; always ends with SystemExit."""
+        _open_streams()
         try:
             status = super().main(args, "skytide", complete_var, standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -84,6 +90,8 @@ class Commands(click.Group):
             _fail(f"skytide: {error}")
         except MemoryError:
             _fail("skytide: there is not enough memory")
+        except io.UnsupportedOperation:
+            _fail("skytide: standard output is closed")
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             _fail(f"skytide: {place}{error.strerror or error}")
@@ -103,6 +111,17 @@ def _is_arrow(error: Exception) -> bool:
     # Asked without an import: an error of Arrow's can only come from an Arrow that is loaded.
     arrow = sys.modules.get("pyarrow")
     return arrow is not None and isinstance(error, arrow.ArrowException)
+
+
+def _open_streams() -> None:
+    """Something in place of standard streams that were closed before the start.
+
+    Input is empty, what is said on standard error is lost, and results that nobody can get are an error.
+    """
+    nothing = Path(os.devnull)
+    sys.stdin = sys.stdin or nothing.open(encoding="utf-8")
+    sys.stdout = sys.stdout or nothing.open(encoding="utf-8")
+    sys.stderr = sys.stderr or nothing.open("w", encoding="utf-8")
 
 
 def _drop_output() -> None:

@@ -181,7 +181,7 @@ def _the_row(source: Source, rows: int, wanted: str, id_column: str | None, matc
                 "is not the number of a row",
                 value=wanted,
                 file=source.label,
-                remedy=f"rows are 1 to {rows}; --id names a column of ids",
+                remedy=f"rows are 1 to {rows}; --id names a column of ids" if rows else "the file has no rows",
             )
         return int(wanted) - 1
     if not matches:

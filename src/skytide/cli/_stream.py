@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,19 +88,25 @@ def check_cost(cost: str | None, *others: str | None) -> None:
     """A usage error where the cost could not be written, or would go to a file of another option."""
     if cost is None:
         return
-    path = Path(cost)
-    if path.suffix != ".json":
-        raise click.UsageError(f"--cost {cost}: the ledger is written as JSON; name a .json file")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise click.UsageError(f"--cost {cost}: there is no such folder, or it is one")
-    if any(other is not None and Path(other).resolve() == path.resolve() for other in others):
+    from skytide.streams.files import check_output
+
+    check_output(cost, (".json",))
+    if any(other is not None and Path(other).resolve() == Path(cost).resolve() for other in others):
         raise click.UsageError("--cost names the same file as another option")
 
 
 def write_cost(file: str | None, cost: dict[str, Any]) -> None:
     """Write what was sent where `--cost` says."""
-    if file is not None:
-        Path(file).write_text(json.dumps(cost, indent=2) + "\n")
+    if file is None:
+        return
+    from skytide.streams.files.output import publish, temporary_beside
+
+    temporary = temporary_beside(Path(file))
+    try:
+        temporary.write_text(json.dumps(cost, indent=2) + "\n")
+        publish(temporary, Path(file))
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -232,10 +239,18 @@ class Run:
         try:
             return self._window.extend(batch.rows, **beside)
         except SkytideError as error:
+            error.remedy = error.remedy.replace("the policy ", "--nulls ")
+            told = re.match(r"(?:is )?the (\w+)", error.reason)
+            if error.column is None and error.row is not None and told:
+                error.column = self._roles().get(told[1])
             if error.row is not None:
                 file, error.row = batch.place(error.row - 1)
                 raise error.at(file=file) from None
             raise error.at(file=batch.pieces[-1][0]) from None
+
+    def _roles(self) -> dict[str, str | None]:
+        """The columns that go beside the rows, by the word for them in errors."""
+        return {"time": self._time, "id": self._id}
 
     def _closing(self, last: Any) -> list[Any]:
         """The moments to advance to at the end: the last row's, so that its instant is closed, then `until`."""

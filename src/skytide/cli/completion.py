@@ -8,7 +8,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("completion", short_help="Lets bash, zsh or fish complete commands.")
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 def command(shell: str) -> None:
     """Print the script with which SHELL completes commands, options, their values, files, and columns of DATA.
 

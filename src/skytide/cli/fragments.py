@@ -67,6 +67,7 @@ def command(
     \b
       skytide fragments traffic.csv --site router --id target --time second --max packets --max "var(volume)"
     """
+    from skytide.errors import SkytideError
     from skytide.protocols.fragmented.functions import Functions
     from skytide.runtime.fragments import Fragmented
     from skytide.streams.files import open_data
@@ -77,7 +78,10 @@ def command(
     check_cost(cost, output, dead_letters)
     texts = [name for name in (id_column, site_column, *by) if name != time_column]
     with open_data(data, typed=True, text=texts) as source:
-        functions = Functions(minimize, maximize, columns=source.names)
+        try:
+            functions = Functions(minimize, maximize, columns=source.names)
+        except SkytideError as error:
+            raise error.at(file=source.label) from None
         monitor = Fragmented(functions, method, by=by, nulls=nulls)
         _Run(site_column, "fragments", monitor, source, id_column, time_column).to(output, dead_letters, None)
     write_cost(cost, monitor.cost())
@@ -89,6 +93,9 @@ class _Run(MovesRun):
     def __init__(self, site_column: str, *arguments: Any) -> None:
         self._site = site_column
         super().__init__(*arguments, site_column)
+
+    def _roles(self) -> dict[str, str | None]:
+        return super()._roles() | {"site": self._site}
 
     def _beside(self, chunk: Chunk) -> dict[str, Any]:
         return super()._beside(chunk) | {"sites": names_of(chunk.table.column(self._site))}

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--history",
     metavar="FILE",
     shell_complete=files,
-    help="Also write every object's stays in the skyline: a .parquet file.",
+    help="Also write every object's stays in the skyline: a .csv, .parquet or .jsonl file.",
 )
 @nulls_option
 @letters_option

@@ -153,7 +153,7 @@ def _header(path: Path, label: str) -> tuple[list[str], int]:
         raise InputError(
             "the file is empty" if not head else "the file has no line of column names",
             file=label,
-            remedy="a CSV file begins with one",
+            remedy="a CSV file begins with the names of its columns",
         )
     body = stop + (2 if head[stop : stop + 2] == b"\r\n" else 1 if stop < len(head) else 0)
     if stop < len(head) and head[stop : stop + 1] not in (b"\r", b"\n"):

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from skytide.errors import OptionError
+from skytide.errors import OptionError, OutputError
 from skytide.streams.files.from_jsonl import JSON_TEXT
 
 EXTENSIONS = (".csv", ".parquet", ".jsonl")
@@ -39,8 +39,7 @@ def check_output(target: str | None, extensions: tuple[str, ...] = EXTENSIONS) -
         raise OptionError("the output file's folder does not exist", file=target, remedy="make the folder first")
     if path.is_dir():
         raise OptionError("the output file is a folder", file=target, remedy="name a file")
-    if not os.access(path.parent, os.W_OK):
-        raise OptionError("the output file's folder is not writable", file=target, remedy="choose another folder")
+    temporary_beside(path).unlink()  # tried, not asked: a folder may be of a kind that takes no files
 
 
 class Output:
@@ -105,7 +104,14 @@ def write_table(target: str | None, table: pa.Table, stdout: IO[bytes] | None = 
 
 def temporary_beside(target: Path) -> Path:
     """An empty file in the same folder, so that it can be renamed to the target."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
+    except OSError as error:
+        raise OutputError(
+            f"the file cannot be written there: {error.strerror or error}",
+            file=str(target),
+            remedy="choose another folder",
+        ) from None
     os.close(handle)
     return Path(name)
 
