@@ -285,10 +285,11 @@ class World:
             writer.transport.abort()
 
     async def _poll(self) -> None:
-        while True:
+        while self._running:
             asked = time.time()
             try:
-                state = await asyncio.wait_for(self.state(), 10)
+                async with asyncio.timeout(10):
+                    state = await self.state()
             except (OSError, TimeoutError, ValueError):
                 self.seen.availability.append((asked, "away"))
             else:
@@ -300,7 +301,7 @@ class World:
     async def _follow(self, form: str) -> None:
         """Read the change stream through all faults: reconnect where it ends, and now and then without a reason."""
         events = self.seen.events.setdefault(form, [])
-        while True:
+        while self._running:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(self.random.expovariate(0.2)):
                     await self._stream(form, events)

@@ -71,8 +71,9 @@ async def _exact(world: World, moment: float) -> float:
     while time.monotonic() - moment < PATIENCE:
         world.look()
         try:
-            if (await asyncio.wait_for(world.state(), 5))["exact"]:
-                return time.monotonic() - moment
+            async with asyncio.timeout(5):
+                if (await world.state())["exact"]:
+                    return time.monotonic() - moment
         except (OSError, TimeoutError):
             pass
         await asyncio.sleep(0.02)

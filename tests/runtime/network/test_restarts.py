@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from pathlib import Path
@@ -137,3 +138,19 @@ def test_an_object_that_two_sites_bring_at_a_time_is_at_one_of_them(tmp_path: Pa
         assert world.state()["exact"] and world.state()["skyline"] == ["x"]
         for site in sites:
             site.close()
+
+
+def test_a_coordinator_ends_also_when_it_is_woken_at_that_moment(tmp_path: Path) -> None:
+    async def ended(ticks: int) -> bool:
+        config = Config.of({"data": tmp_path / str(ticks), "min": ("p",), "patience": "60s"})
+        coordinator = Coordinator(config)
+        pump = asyncio.create_task(coordinator._pump())
+        await asyncio.sleep(0.01)
+        coordinator._wake.set()
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        pump.cancel()
+        done, _ = await asyncio.wait({pump}, timeout=2)
+        return bool(done)
+
+    assert all(asyncio.run(ended(ticks)) for ticks in range(5))

@@ -187,8 +187,10 @@ class Coordinator:
         """Move the table on, as soon as there is something to do, and at least as often as somebody may be late."""
         try:
             while True:
+                # Not wait_for, which until Python 3.12 forgets that it is cancelled where it is woken too.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), self._pause())
+                    async with asyncio.timeout(self._pause()):
+                        await self._wake.wait()
                 self._wake.clear()
                 await self._turn()
         except asyncio.CancelledError:
@@ -439,7 +441,8 @@ class Coordinator:
                 await connection.closing
 
     async def _welcome(self, connection: Connection, named: str | None) -> int:
-        data = await asyncio.wait_for(self._receive(connection), self._config.header)
+        async with asyncio.timeout(self._config.header):
+            data = await self._receive(connection)
         hello = decode(data, self._config.frame)
         if not isinstance(hello, Hello):
             raise InputError("the first frame does not say who comes", remedy="use the same version on both sides")
