@@ -128,6 +128,7 @@ def test_a_terminal_sees_progress_unless_it_is_to_be_quiet(options: list[str], t
         seen += os.read(ours, 100_000)
     os.close(theirs)
     os.close(ours)
+    assert (b"snapshots: types" in seen) == (not options)
     assert [command[0] for command in commands if command[0].encode() in seen] == (
         [] if options else [command[0] for command in commands]
     )

@@ -269,3 +269,19 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def test_whoever_watches_is_told_how_much_was_looked_at_for_the_types(tmp_path: Path) -> None:
+    rows = 40_000
+    (tmp_path / "1.csv").write_text("a\n" + "1\n" * rows)
+    (tmp_path / "2.csv").write_text("a\n" + "2\n" * rows)
+    (tmp_path / "3.jsonl").write_text('{"a": 3}\n' * rows)
+    told: list[float] = []
+    open_data(str(tmp_path), watch=told.append).close()
+    assert told[-1] == 2 / 3, "JSON lines are looked at first, then the CSV files"
+    assert len(told) >= 4 and 2 / 3 < max(told[:-2]) <= 1
+    told.clear()
+    open_data(str(tmp_path / "1.csv"), watch=told.append).close()
+    assert told == []
+    open_data(str(tmp_path / "1.csv"), typed=True, watch=told.append).close()
+    assert told == sorted(told) and told[-1] == 1

@@ -1,15 +1,20 @@
-"""A progress bar for runs that last, on a terminal only."""
+"""A progress bar for runs that last, on a terminal only; and DATA, which may take long to open."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from skytide.cli._voice import Voice
+
+if TYPE_CHECKING:
+    from skytide.streams.files import Source
 
 PATIENCE_SECONDS = 1.0
 _STEPS = 1000
@@ -47,3 +52,16 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.__exit__(kind, error, trace)
+
+
+@contextmanager
+def opened(label: str, data: str, *, typed: bool = False, text: Sequence[str] = ()) -> Iterator[Source]:
+    """DATA, opened. Types may take a look at all rows, which is shown; files of no use in a folder are told of."""
+    from skytide.streams.files import open_data
+
+    with Progress(f"{label}: types") as progress:
+        source = open_data(data, typed=typed, text=text, watch=progress.update)
+    with source:
+        for file in source.skipped:
+            Voice.here().warn(f"skytide: {file}: not a .csv, .parquet or .jsonl file, skipped")
+        yield source

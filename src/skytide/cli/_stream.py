@@ -15,7 +15,7 @@ import click
 
 from skytide.cli._completing import columns, files
 from skytide.cli._progress import Progress
-from skytide.cli._voice import Voice, tell_skipped
+from skytide.cli._voice import Voice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,7 +162,6 @@ class Run:
         wanted = [*window.preference.names, *window.preference.by, id_column, time_column, *more]
         self._columns = list(dict.fromkeys(str(name) for name in wanted if name is not None))
         source.check_names(self._columns)
-        tell_skipped(source.skipped)
         self._numbers = Numbers()
         self._days = False  # whether the times that come out are dates, as those that come in
         self._form = self._time_form()

@@ -54,12 +54,6 @@ class Voice:
             click.echo(text, err=True)
 
 
-def tell_skipped(files: list[str]) -> None:
-    """Say which files of a folder are none of DATA."""
-    for file in files:
-        Voice.here().warn(f"skytide: {file}: not a .csv, .parquet or .jsonl file, skipped")
-
-
 def log_to_standard_error(verbose: bool = False) -> None:
     """The log of the library as lines with the time: warnings, with `verbose` what else there is, or as asked for."""
     voice = Voice.here()

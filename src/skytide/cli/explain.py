@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skytide.cli._options import data_argument, id_option, nulls_option, preference_of, preference_options
-from skytide.cli._progress import Progress
-from skytide.cli._voice import tell_skipped
+from skytide.cli._progress import Progress, opened
 
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
@@ -40,10 +39,8 @@ def command(
     skyline: how many rows it dominates, and how far each column may worsen before it leaves.
     """
     from skytide.cli._report import Report
-    from skytide.streams.files import open_data
 
     preference = preference_of(minimize, maximize, by)
-    with open_data(data) as source, Progress("explain") as progress:
-        tell_skipped(source.skipped)
+    with opened("explain", data) as source, Progress("explain") as progress:
         report = Report.of(source, preference, nulls, wanted, id_column, limit, progress)
         click.echo(report.as_json() if as_json else report.as_text())

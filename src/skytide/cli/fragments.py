@@ -8,6 +8,7 @@ import click
 
 from skytide.cli._completing import columns
 from skytide.cli._options import data_argument, expression_options, nulls_option, output_option
+from skytide.cli._progress import opened
 from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, names_of, write_cost
 
 if TYPE_CHECKING:
@@ -70,14 +71,13 @@ def command(
     from skytide.errors import SkytideError
     from skytide.protocols.fragmented.functions import Functions
     from skytide.runtime.fragments import Fragmented
-    from skytide.streams.files import open_data
 
     if not minimize and not maximize:
         raise click.UsageError("no preference is given; name an expression with --min or --max")
     check_outputs(output, dead_letters)
     check_cost(cost, output, dead_letters)
     texts = [name for name in (id_column, site_column, *by) if name != time_column]
-    with open_data(data, typed=True, text=texts) as source:
+    with opened("fragments", data, typed=True, text=texts) as source:
         try:
             functions = Functions(minimize, maximize, columns=source.names)
         except SkytideError as error:

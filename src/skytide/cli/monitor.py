@@ -8,6 +8,7 @@ import click
 
 from skytide.cli._completing import columns
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
+from skytide.cli._progress import opened
 from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, write_cost
 
 if TYPE_CHECKING:
@@ -75,7 +76,6 @@ def command(
       skytide monitor sensors.parquet --max heat --max dust --id sensor --time minute --method filter --cost cost.json
     """
     from skytide.runtime.monitored import Monitored
-    from skytide.streams.files import open_data
 
     preference = preference_of(minimize, maximize, by)
     if (theta is None) != (over is None):
@@ -86,6 +86,6 @@ def command(
     options: dict[str, Any] = {"pairs": pairs, "epsilon": epsilon, "delta": delta, "seed": seed}
     monitor = Monitored(preference, method, nulls=nulls, quality=cost is not None, **options)
     texts = [name for name in (id_column, *by) if name not in (*preference.names, time_column)]
-    with open_data(data, typed=True, text=texts) as source:
+    with opened("monitor", data, typed=True, text=texts) as source:
         MovesRun("monitor", monitor, source, id_column, time_column).to(output, dead_letters, None)
     write_cost(cost, monitor.cost())

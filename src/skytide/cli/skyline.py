@@ -8,8 +8,7 @@ import click
 
 from skytide.cli._completing import files
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
-from skytide.cli._progress import Progress
-from skytide.cli._voice import tell_skipped
+from skytide.cli._progress import Progress, opened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +49,7 @@ def command(
       skytide skyline cars.parquet --min price --max mpg --by brand -o best.csv --plot best.png
     """
     from skytide.cli._engines import local_skyline, spark_skyline
-    from skytide.streams.files import TypeGuess, check_output, open_data, write_table
+    from skytide.streams.files import TypeGuess, check_output, write_table
 
     preference = preference_of(minimize, maximize, by)
     check_output(output)
@@ -61,8 +60,7 @@ def command(
         from skytide.cli._picture import Picture
 
         picture = Picture(plot, plot_columns, preference)
-    with open_data(data) as source, Progress("skyline") as progress:
-        tell_skipped(source.skipped)
+    with opened("skyline", data) as source, Progress("skyline") as progress:
         typed = source.verbatim and output is not None and output.lower().endswith((".parquet", ".jsonl"))
         guess = TypeGuess(source.names) if typed else None
 

@@ -8,6 +8,7 @@ import click
 
 from skytide.cli._completing import columns, files
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
+from skytide.cli._progress import opened
 from skytide.cli._stream import Run, check_outputs, letters_option, number_or_text
 
 if TYPE_CHECKING:
@@ -85,7 +86,6 @@ def command(
       skytide snapshots games.parquet --max points --max rebounds --id player --time game --op average
     """
     from skytide.monitors.snapshots.snapshots import Snapshots
-    from skytide.streams.files import open_data
 
     preference = preference_of(minimize, maximize, by)
     if (frequent is None) != (over is None):
@@ -101,7 +101,7 @@ def command(
     )
     series = _Series(monitor, frequent, over, history)
     texts = [name for name in (id_column, *by) if name not in (*preference.names, time_column)]
-    with open_data(data, typed=True, text=texts) as source:
+    with opened("snapshots", data, typed=True, text=texts) as source:
         _Run("snapshots", series, source, id_column, time_column).to(output, dead_letters, None)
     series.write()
 

@@ -16,7 +16,7 @@ from skytide.cli._options import (
     preference_of,
     preference_options,
 )
-from skytide.cli._progress import Progress
+from skytide.cli._progress import Progress, opened
 from skytide.cli._stream import (
     Batch,
     Run,
@@ -101,7 +101,6 @@ def command(
     """
     from skytide.errors import OptionError
     from skytide.monitors.uncertain.window import UncertainWindow
-    from skytide.streams.files import open_data
 
     preference = preference_of(minimize, maximize, by)
     check_window(count, duration, time_column, lateness, until)
@@ -125,7 +124,7 @@ def command(
     )
     named = id_column or object_column
     texts = [name for name in (named, *by) if name and name not in (*preference.names, time_column, prob)]
-    with open_data(data, typed=time_column is not None, text=texts) as source:
+    with opened("uncertain", data, typed=time_column is not None, text=texts) as source:
         run: Run
         if final:
             run = _Final(top, window, source, named, time_column, prob, object_column is not None)

@@ -14,6 +14,7 @@ from skytide.cli._options import (
     preference_of,
     preference_options,
 )
+from skytide.cli._progress import opened
 from skytide.cli._stream import Run, check_outputs, check_window, letters_option, number_or_text, window_options
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ def command(
       skytide window flights.parquet --min delay --max distance --by origin --id flight --time ts --duration 2h
     """
     from skytide.monitors.sliding.window import SlidingWindow
-    from skytide.streams.files import open_data
 
     preference = preference_of(minimize, maximize, by)
     check_window(count, duration, time_column, lateness, until)
@@ -71,5 +71,5 @@ def command(
         nulls=nulls,
     )
     texts = [name for name in (id_column, *by) if name and name not in (*preference.names, time_column)]
-    with open_data(data, typed=time_column is not None, text=texts) as source:
+    with opened("window", data, typed=time_column is not None, text=texts) as source:
         Run("window", window, source, id_column, time_column).to(output, dead_letters, until)

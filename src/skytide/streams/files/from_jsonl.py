@@ -8,7 +8,7 @@ lists and objects, is kept as JSON text, which the writer of JSON lines puts bac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ import pyarrow as pa
 
 from skytide.errors import InputError
 from skytide.tables import EXACT
+
+Watch = Callable[[float], None]
+"""Is told what share of something was looked at."""
 
 BATCH_ROWS = 2**14
 JSON_TEXT = {b"skytide": b"json"}
@@ -64,14 +67,16 @@ class Kinds:
 class JsonlFile:
     """A file of JSON lines. `schema` is what its own lines say; a folder's files are given the schema of all."""
 
-    def __init__(self, path: Path, label: str, kinds: Kinds) -> None:
+    def __init__(self, path: Path, label: str, kinds: Kinds, watch: Watch = lambda share: None) -> None:
         self.path = path
         self.label = label
         self.size = path.stat().st_size
         if self.size == 0:
             raise InputError("the file is empty", file=label, remedy="write one JSON object per line")
-        for record, _, _ in self._records():
+        for record, row, position in self._records():
             kinds.see(record)
+            if row % BATCH_ROWS == 0:
+                watch(position / self.size)
         self._kinds = kinds
 
     @property

@@ -17,7 +17,7 @@ import pyarrow as pa
 from skytide.errors import InputError
 from skytide.model import Column, Integers
 from skytide.streams.files.from_csv import CsvFile
-from skytide.streams.files.from_jsonl import JsonlFile, Kinds
+from skytide.streams.files.from_jsonl import JsonlFile, Kinds, Watch
 from skytide.streams.files.from_parquet import ParquetFile
 from skytide.streams.files.values import TypeGuess
 
@@ -48,10 +48,20 @@ class Source:
     """DATA, opened: its columns are known and its files fit together; the rows are read as they are asked for.
 
     Without `typed`, CSV values are text; with it they have the narrowest type that holds for all rows, except in the
-    columns `text`. A folder that holds CSV and other files is typed.
+    columns `text`. A folder that holds CSV and other files is typed. Types take a look at all rows, and so do JSON
+    lines: `watch` is told the share that was looked at.
     """
 
-    def __init__(self, path: str, *, typed: bool = False, text: Sequence[str] = (), stdin: BinaryIO | None = None):
+    def __init__(
+        self,
+        path: str,
+        *,
+        typed: bool = False,
+        text: Sequence[str] = (),
+        stdin: BinaryIO | None = None,
+        watch: Watch = lambda share: None,
+    ) -> None:
+        self._watch = watch
         self.label = STANDARD_INPUT if path == "-" else path
         self.skipped: list[str] = []
         self._spool = _spooled(stdin or sys.stdin.buffer) if path == "-" else None
@@ -86,13 +96,17 @@ class Source:
         if not path.exists():
             raise InputError("there is no such file or folder", file=str(path), remedy="check the path")
         if not path.is_dir():
-            return [_open_file(path, kinds)]
+            return [_open_file(path, kinds, self._watch)]
         entries = sorted((entry for entry in path.iterdir() if not entry.name.startswith((".", "_"))), key=_by_name)
         usable = [entry for entry in entries if entry.is_file() and entry.suffix.lower() in EXTENSIONS]
         self.skipped = [str(entry) for entry in entries if entry not in usable]
         if not usable:
             raise InputError("the folder has no .csv, .parquet or .jsonl file", file=str(path), remedy="check the path")
-        return [_open_file(entry, kinds) for entry in usable]
+        return [_open_file(entry, kinds, self._part(place, len(usable))) for place, entry in enumerate(usable)]
+
+    def _part(self, place: int, count: int) -> Watch:
+        """Is told the share of one of several files."""
+        return lambda share: self._watch((place + share) / count)
 
     def _check_columns(self) -> None:
         first = self._files[0]
@@ -114,10 +128,12 @@ class Source:
 
     def _types(self, text: tuple[str, ...]) -> TypeGuess:
         guess = TypeGuess(self._files[0].names, text)
-        for file in self._files:
+        for place, file in enumerate(self._files):
             if isinstance(file, CsvFile):
-                for table, _ in file.batches():
+                watch = self._part(place, len(self._files))
+                for table, done in file.batches():
                     guess.see(table)
+                    watch(done)
         return guess
 
     def _schema_of(self, file: File) -> pa.Schema:
@@ -220,10 +236,17 @@ class Source:
         return pa.concat_tables(parts)
 
 
-def open_data(path: str, *, typed: bool = False, text: Sequence[str] = (), stdin: BinaryIO | None = None) -> Source:
+def open_data(
+    path: str,
+    *,
+    typed: bool = False,
+    text: Sequence[str] = (),
+    stdin: BinaryIO | None = None,
+    watch: Watch = lambda share: None,
+) -> Source:
     """DATA of the command line: a file, a folder, or `-` for CSV on standard input. See `Source`."""
     try:
-        return Source(path, typed=typed, text=text, stdin=stdin)
+        return Source(path, typed=typed, text=text, stdin=stdin, watch=watch)
     except OSError as error:
         raise InputError(
             f"the file cannot be read: {error.strerror or error}", file=str(error.filename or path)
@@ -234,14 +257,14 @@ def _by_name(path: Path) -> str:
     return path.name
 
 
-def _open_file(path: Path, kinds: Kinds) -> File:
+def _open_file(path: Path, kinds: Kinds, watch: Watch) -> File:
     extension = path.suffix.lower()
     if extension == ".csv":
         return CsvFile(path, str(path))
     if extension == ".parquet":
         return ParquetFile(path, str(path))
     if extension == ".jsonl":
-        return JsonlFile(path, str(path), kinds)
+        return JsonlFile(path, str(path), kinds, watch)
     raise InputError(
         "the file's extension is not known", file=str(path), remedy="give a .csv, .parquet or .jsonl file, or a folder"
     )
