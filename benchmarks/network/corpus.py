@@ -47,13 +47,16 @@ class Conversation:
     def begin(self) -> None:
         """Let all members come."""
         for member in self.members:
-            (hello,) = member.connected()
-            self._note(self.recorded.up, hello)
-            found = decode(hello)
-            assert isinstance(found, Hello)
-            seat = self.table.arrive(found.site, found.key, 0.0)
-            self._seats[seat], self._inboxes[seat] = member, deque()
+            self._come(member)
         self.settle()
+
+    def _come(self, member: Member) -> None:
+        (hello,) = member.connected()
+        self._note(self.recorded.up, hello)
+        found = decode(hello)
+        assert isinstance(found, Hello)
+        seat = self.table.arrive(found.site, found.key, 0.0)
+        self._seats[seat], self._inboxes[seat] = member, deque()
 
     def _note(self, where: list[bytes], frame: bytes) -> None:
         where.append(frame)
@@ -89,8 +92,10 @@ class Conversation:
                 self.recorded.records.append((DIALOGUE, action.data))
                 todo.extend(self.table.committed())
             elif isinstance(action, Close):
-                assert action.site not in self._inboxes, action
                 self.table.leave(action.site, 1.0)
+                if action.site in self._inboxes:
+                    assert action.again, action
+                    self._come(self._seats[action.site])
         return bool(actions)
 
     def put(self) -> None:

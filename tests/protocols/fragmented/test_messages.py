@@ -92,6 +92,11 @@ def test_every_site_has_one_message_of_known_size_that_comes_back_as_it_was(draw
             assert np.array_equal(getattr(again, field.name), wanted, equal_nan=wanted.dtype.kind == "f"), field.name
 
 
+def test_what_is_said_of_nothing_is_no_message() -> None:
+    none = np.zeros(0, np.int64)
+    assert list(encode(Departures(7, none, none), 2, 1)) == []
+
+
 def read(data: bytes) -> None:
     """Bytes are refused, or are a message whose bytes they are."""
     try:

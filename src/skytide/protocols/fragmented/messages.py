@@ -221,6 +221,8 @@ def encode(message: Message, components: int, functions: int) -> Iterator[bytes]
         raise InputError("components or functions are too many for a message", remedy=f"use 1 to {MOST}")
     if not 0 <= message.time < 1 << 63:
         raise InputError("is not a time of a message", value=message.time, remedy="count from 0")
+    if not len(message.sites):
+        return
     order = np.argsort(message.sites, kind="stable")
     rows = np.zeros(len(order), _layout(message.kind, components, functions))
     with np.errstate(over="ignore"):  # sizes are statistics: infinite if they do not fit
