@@ -45,4 +45,4 @@ def watch(method: str, show: bool) -> dict[str, Any]:
 
 print(f"{TARGETS} targets, {ROUTERS} routers. What changes in two minutes:")
 told, everything = (watch(method, show=method == "auto")["messages"] for method in ("auto", "central"))
-print(f"\nMessages after the first second: {told:,}, or {told / everything:.0%} of the {everything:,} that tell everything.")
+print(f"\nMessages after the first second: {told:,}, {told / everything:.0%} of the {everything:,} for everything.")
