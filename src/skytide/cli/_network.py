@@ -9,10 +9,9 @@ from contextlib import contextmanager
 
 import click
 
-from skytide.cli._voice import log_to_standard_error
 from skytide.errors import MissingDependencyError
 
-__all__ = ["log_to_standard_error", "needing", "stop_at_signals", "verbose_option"]
+__all__ = ["needing", "stop_at_signals", "verbose_option"]
 
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Say more on standard error.")
 

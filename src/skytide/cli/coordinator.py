@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skytide.cli._network import log_to_standard_error, needing, stop_at_signals, verbose_option
+from skytide.cli._network import needing, stop_at_signals, verbose_option
+from skytide.cli._voice import Voice, log_to_standard_error
 
 if TYPE_CHECKING:
     from skytide.runtime.network.config import Config
@@ -74,9 +75,9 @@ def command(config: str | None, verbose: bool, **options: Any) -> None:
 async def _serve(coordinator: Any, config: Config) -> None:
     import asyncio
 
-    stop = asyncio.Event()
+    stop, voice = asyncio.Event(), Voice.here()
     stop_at_signals(stop)
-    await coordinator.run(stop=stop, started=lambda host, port: click.echo(_greeting(config, host, port), err=True))
+    await coordinator.run(stop=stop, started=lambda host, port: voice.note(_greeting(config, host, port)))
 
 
 def _greeting(config: Config, host: str, port: int) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skytide.cli._network import log_to_standard_error, needing, stop_at_signals, verbose_option
+from skytide.cli._network import needing, stop_at_signals, verbose_option
+from skytide.cli._voice import Voice, log_to_standard_error
 from skytide.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def command(
         raise click.UsageError("the site has no name; give --name, or --token-file")
     log_to_standard_error(verbose)
     if token is not None and not _secure(url):
-        click.echo("skytide site: without TLS (wss://) the token can be read on its way", err=True)
+        Voice.here().warn("skytide site: without TLS (wss://) the token can be read on its way")
     settings = {"url": url, "name": name, "token": token, "certificate": certificate}
     return asyncio.run(_run(feed, state, settings))
 
@@ -90,17 +91,17 @@ async def _run(feed: Feed, state: str | None, settings: dict[str, Any]) -> int:
     from skytide.runtime.network.memory import Memory
     from skytide.runtime.network.site import AsyncSite
 
-    stop = asyncio.Event()
+    stop, voice = asyncio.Event(), Voice.here()
     stop_at_signals(stop)
     memory = None if state is None else Memory(state, settings["name"])
     try:
         site = AsyncSite(**settings, hold=True, key=None if memory is None else memory.key)
-        feeder = Feeder(feed, site, memory, lambda text: click.echo(f"skytide site: {text}", err=True))
+        feeder = Feeder(feed, site, memory, lambda text: voice.warn(f"skytide site: {text}"))
         ended = await feeder.run_until(stop)
     finally:
         if memory is not None:
             memory.close()
-    click.echo(f"skytide site: {_told(feeder)}", err=True)
+    voice.note(f"skytide site: {_told(feeder)}")
     return 0 if ended or feed.streams or feed.stay else INTERRUPTED
 
 
