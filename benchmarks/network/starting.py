@@ -14,7 +14,7 @@ from skytide.protocols.network.query import Query
 _SITE = """
 import time
 began = time.perf_counter()
-import os, sys, json, resource
+import os, sys, json
 os.environ["SKYTIDE_PLAIN"] = "1"
 from skytide.runtime.network.site import Site
 imported = time.perf_counter() - began
@@ -25,7 +25,8 @@ with Site(sys.argv[1], "one") as site:
     settled = time.perf_counter() - began
     unwanted = ("numba", "llvmlite", "pyarrow", "pandas", "pyspark", "starlette", "uvicorn")
     heavy = [name for name in unwanted if name in sys.modules]
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    memory = int(status["VmHWM"].split()[0]) / 1024
     print(json.dumps({"import s": imported, "settled s": settled, "memory MB": memory, "heavy": heavy}))
 """
 

@@ -76,6 +76,9 @@ class World:
         self.now = 0.0
         self.published: set[Id] = set()
         self.checked = 0
+        self.drifting = self.random.random() < 0.7
+        self.returning = self.random.choice((1.0, 0.1))
+        """How soon a site that is away comes back."""
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
@@ -91,7 +94,7 @@ class World:
         elif roll < 0.85:
             self.deliver_down(source)
         elif roll < 0.95:
-            if not source.connected:
+            if not source.connected and self.random.random() < self.returning:
                 self.connect(source)
             if self.committing and self.random.random() < 0.8:
                 self.commit()
@@ -108,16 +111,25 @@ class World:
     def put(self, source: Source) -> None:
         if source.member.query is None or source.member.finished:
             return
+        if not source.connected and self.random.random() < 0.9:
+            return  # what is put and not acknowledged may count or not, and much of it would allow any answer
         pool: list[Id] = ["a", "b", 3, 4]
         if self.query.protocol == "filtering":
             pool = [f"{source.name}-{one}" for one in pool[:2]]
-        values: Values = None
-        if self.random.random() > 0.08:
-            values = tuple(float(self.random.randint(-4, 4)) for _ in self.query.columns)
-            if self.random.random() < 0.05:
-                values = tuple(self.random.choice((1e300, -1e300, 0.5, 0.0)) for _ in self.query.columns)
-        source.put(self.random.choice(pool), values)
+        one = self.random.choice(pool)
+        source.put(one, self.drawn(dict(source.known) | dict(source.rows), one))
         self.flush(source)
+
+    def drawn(self, latest: dict[Id, Values], one: Id) -> Values:
+        """An object's next values: a step from where it is, which a site may absorb, or a jump; or it leaves."""
+        roll, before = self.random.random(), latest.get(one)
+        if roll < 0.05:
+            return None
+        if roll < 0.08:
+            return tuple(self.random.choice((1e300, -1e300, 0.5, 0.0)) for _ in self.query.columns)
+        if self.drifting and before is not None and roll < 0.8:
+            return tuple(value + self.random.choice((-0.25, 0.0, 0.25)) for value in before)
+        return tuple(float(self.random.randint(-4, 4)) for _ in self.query.columns)
 
     def flush(self, source: Source) -> None:
         out = source.member.advance(self.now)

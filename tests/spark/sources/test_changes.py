@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from skytide.runtime.network.secrets import issue, new_secret
 from skytide.spark import plain_errors
 from skytide.spark.pipeline import Pipeline
 from skytide.spark.pipeline import run as run_pipeline
+from skytide.spark.sources import changes
 from skytide.spark.sources.changes import COLUMNS, OPTIONS
 from skytide.spark.sources.generator import SkytideSource
 from tests.spark.sources.coordinators import Running, rows_of
@@ -264,7 +266,8 @@ def test_a_quiet_coordinator_is_not_asked_again_at_once(
 ) -> None:
     running.move(range(1))
     slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
+    clock = SimpleNamespace(sleep=slept.append, monotonic=time.monotonic)
+    monkeypatch.setattr(changes, "time", clock)  # of this module alone: other threads sleep, too
     stream = reader(running)
     end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
     stream.latestOffset(end, ReadAllAvailable())
