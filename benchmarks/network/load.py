@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import socket
 import subprocess
 import sys
 import tempfile
@@ -86,9 +87,11 @@ class Reader:
 
     def close(self) -> None:
         """Stop."""
-        with contextlib.suppress(Exception):
-            assert self._connection.sock is not None
-            self._connection.sock.close()
+        if self._connection.sock is not None:
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._response.close()
+        self._connection.close()
 
 
 @contextlib.contextmanager
@@ -99,14 +102,13 @@ def coordinator(query: Query) -> Iterator[tuple[str, int]]:
         options += ["--method", query.method, *(part for text in query.minimize for part in ("--min", text))]
         options += [part for text in query.maximize for part in ("--max", text)]
         command = [sys.executable, "-m", "benchmarks.network.serve", *options]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout is not None
-            host, port = process.stdout.readline().split()
-            yield host, int(port)
-        finally:
-            process.terminate()
-            process.wait(20)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                host, port = process.stdout.readline().split()
+                yield host, int(port)
+            finally:
+                process.terminate()
 
 
 def asked(address: tuple[str, int], path: str) -> Any:
@@ -148,7 +150,8 @@ def measured(query: Query, scale: Scale, *, seed: int = 1) -> Line:
         workers = []
         for share in np.array_split(np.arange(scale.sites), scale.workers):
             command = [sys.executable, "-m", "benchmarks.network.crowd"]
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            process = stack.enter_context(started)
             stack.callback(process.kill)
             worker = Worker(process)
             mine = [names[place] for place in share.tolist()]
