@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from skytide.protocols.network.frames import Hello, Id, Reply, Say, Tell, decode
 from skytide.protocols.network.member import Member
 from skytide.protocols.network.query import Query
-from skytide.protocols.network.table import DIALOGUE, Action, Close, Commit, Record, Send, Table
+from skytide.protocols.network.seats import DIALOGUE, Action, Close, Commit, Record, Send
+from skytide.protocols.network.table import Table
 
 QUERIES = (
     Query("filtering", ("p",), ("q",)),

@@ -13,7 +13,8 @@ from skytide.protocols.fragmented import messages as fragmented
 from skytide.protocols.network import table as module
 from skytide.protocols.network.frames import NOBODY, Names, Numbers, Reply, Say, Settled, decode, encode
 from skytide.protocols.network.query import Query
-from skytide.protocols.network.table import DIALOGUE, NAMES, SITE, Close, Commit, Publish, Send, Table, TooManyError
+from skytide.protocols.network.seats import DIALOGUE, NAMES, SITE, Action, Close, Commit, Publish, Send
+from skytide.protocols.network.table import Table, TooManyError
 
 QUERY = Query("filtering", ("p",), method="naive")
 
@@ -38,7 +39,7 @@ def say(table: Table, site: int, *messages: bytes, fresh: bool = True) -> None:
     table.receive(site, encode(Say(seat.spoken + 1, seat.told, messages, fresh=fresh)), 0.0, 10_000)
 
 
-def settled(table: Table) -> list[module.Action]:
+def settled(table: Table) -> list[Action]:
     """What a step leads to, with the dialogue made durable."""
     actions = table.step(0.0)
     return actions + (table.committed() if any(isinstance(action, Commit) for action in actions) else [])

@@ -15,7 +15,8 @@ from skytide.expressions import parse
 from skytide.protocols.network.frames import Hello, Id, decode
 from skytide.protocols.network.member import Member
 from skytide.protocols.network.query import Query
-from skytide.protocols.network.table import DIALOGUE, Close, Commit, Publish, Record, Send, Table
+from skytide.protocols.network.seats import DIALOGUE, Close, Commit, Publish, Record, Send
+from skytide.protocols.network.table import Table
 from skytide.reference.batch import skyline
 from skytide.reference.functional import expression, functional_skyline
 

@@ -10,10 +10,8 @@ The engine is deterministic: a record holds what was said, and `replay` comes to
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -37,9 +35,23 @@ from skytide.protocols.network.frames import (
     refuse,
 )
 from skytide.protocols.network.query import Query
+from skytide.protocols.network.seats import (
+    DIALOGUE,
+    NAMES,
+    SITE,
+    Action,
+    Close,
+    Commit,
+    Dialogue,
+    Publish,
+    Record,
+    Seat,
+    Send,
+    Stale,
+    read_dialogue,
+    read_seat,
+)
 
-SITE, NAMES, DIALOGUE = 1, 2, 3
-"""The kinds of records."""
 MOST_TIME = (1 << 32) - 1
 MOST_OBJECTS = 10_000_000
 """So many objects get numbers, unless another limit is given."""
@@ -48,97 +60,8 @@ MOST_SAID = 1 << 26
 _KIND, _VERSION = "NetworkTable", 1
 
 
-@dataclass(frozen=True)
-class Send:
-    """Send a frame to a site."""
-
-    site: int
-    data: bytes
-
-
 class TooManyError(InputError):
     """A limit is reached."""
-
-
-@dataclass(frozen=True)
-class Close:
-    """End a site's connection: it said what it cannot. `again`: when it comes again, it can say what it has."""
-
-    site: int
-    reason: str
-    again: bool = False
-
-
-@dataclass(frozen=True)
-class Record:
-    """Append a record to the log; it need not be durable yet."""
-
-    kind: int
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Commit:
-    """Append a record, make the log durable, then call `committed`."""
-
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Publish:
-    """The answer after a dialogue: who left it and who entered it, as ids."""
-
-    left: tuple[Id, ...]
-    entered: tuple[Id, ...]
-
-
-Action = Send | Close | Record | Commit | Publish
-
-
-@dataclass
-class Seat:
-    """A site, as the coordinator knows it."""
-
-    name: str
-    key: bytes
-    number: int
-    here: bool = False
-    synced: bool = False
-    """Whether it has told all that it has since it came."""
-    done: bool = False
-    """Whether its values are final."""
-    told: int = 0
-    """The number of the last TELL."""
-    spoken: int = 0
-    """The number of the last SAY, and of the last that was taken."""
-    taken: int = 0
-    said: Say | None = None
-    messages: list[Any] = field(default_factory=list)
-    """What it said, read."""
-
-
-@dataclass(frozen=True)
-class Stale:
-    """A site that is out of touch, since when, and its objects."""
-
-    site: str
-    since: float
-    objects: tuple[Id, ...]
-
-
-@dataclass
-class _Dialogue:
-    time: int
-    parties: set[int]
-    lasting: set[int]
-    """Sites whose last words these are."""
-    fresh: set[int]
-    steps: list[dict[int, tuple[bytes, ...]]]
-    awaited: dict[int, float] = field(default_factory=dict)
-    """The sites that have not replied, and until when they may."""
-    replies: dict[int, list[Any]] = field(default_factory=dict)
-    raw: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
-    over: bool = False
 
 
 class Table:
@@ -162,7 +85,7 @@ class Table:
         self._skyline: Integers = np.zeros(0, np.int64)
         self._away: dict[int, float] = {}  # since when sites with objects are out of touch
         self._speaking: set[int] = set()  # the sites that have said something
-        self._dialogue: _Dialogue | None = None
+        self._dialogue: Dialogue | None = None
         self._out: list[Action] = []
         self._time = 0
         self._origin: float | None = None
@@ -232,7 +155,7 @@ class Table:
             seat = Seat(name, key, len(self.seats))
             self.seats.append(seat)
             self._by_name[name] = seat
-            self._out.append(Record(SITE, _site_record(seat)))
+            self._out.append(Record(SITE, seat.record()))
         elif seat.here and not trusted and seat.key != key:
             raise InputError("is the name of a site that is here", value=name, remedy="choose another name")
         elif seat.here:
@@ -384,7 +307,7 @@ class Table:
         fresh = {site for site, frame in said.items() if frame.fresh}
         lasting = {site for site, frame in said.items() if frame.last}
         steps = [{site: frame.messages for site, frame in said.items()}]
-        self._dialogue = _Dialogue(self._time, set(said), lasting, fresh, steps)
+        self._dialogue = Dialogue(self._time, set(said), lasting, fresh, steps)
         for site in fresh:
             self.seats[site].synced = self.seats[site].here
         self._tell(self._engine.begin(self._time, messages, fresh), now)
@@ -422,7 +345,7 @@ class Table:
         assert dialogue is not None
         if not told:
             dialogue.over = True
-            self._out.append(Commit(_dialogue_record(dialogue)))
+            self._out.append(Commit(dialogue.record()))
             return
         for site, messages in told.items():
             seat = self.seats[site]
@@ -472,7 +395,7 @@ class Table:
         """Take a record of the log; what a dialogue changed. A `StateError` for a record that is none."""
         try:
             if kind == SITE:
-                seat = _read_site(data, len(self.seats))
+                seat = read_seat(data, len(self.seats))
                 self.seats.append(seat)
                 self._by_name[seat.name] = seat
             elif kind == NAMES:
@@ -486,7 +409,7 @@ class Table:
             raise StateError(f"a record cannot be read ({error})", remedy="restore the folder from a copy") from None
 
     def _repeat(self, data: bytes) -> Publish:
-        time, flags, steps = _read_dialogue(data)
+        time, flags, steps = read_dialogue(data)
         fresh = [site for site, flag in flags.items() if flag & 1]
         if max((site for step in steps for site in step), default=0) >= len(self.seats):
             raise InputError("a site says something that never came", remedy="restore the folder from a copy")
@@ -550,47 +473,3 @@ class Table:
             return made
         except (InputError, AssertionError, *HOSTILE) as error:
             raise StateError(f"the snapshot cannot be read ({error})", remedy="restore it from a copy") from None
-
-
-# -- records -----------------------------------------------------------------------------------------------------------
-
-
-def _site_record(seat: Seat) -> bytes:
-    return json.dumps({"name": seat.name, "key": seat.key.hex()}).encode()
-
-
-def _read_site(data: bytes, number: int) -> Seat:
-    plain = json.loads(data)
-    return Seat(str(plain["name"]), bytes.fromhex(plain["key"]), number)
-
-
-def _dialogue_record(dialogue: _Dialogue) -> bytes:
-    """Time, how many steps, and for each who says what; of the first also whether it is fresh and last."""
-    parts = [struct.pack("<II", dialogue.time, len(dialogue.steps))]
-    for step in dialogue.steps:
-        parts.append(struct.pack("<I", len(step)))
-        for site, messages in step.items():
-            flags = (site in dialogue.fresh) + 2 * (site in dialogue.lasting)
-            say = encode(Say(0, 0, messages))
-            parts += (struct.pack("<IBI", site, flags, len(say)), say)
-    return b"".join(parts)
-
-
-def _read_dialogue(data: bytes) -> tuple[int, dict[int, int], list[dict[int, tuple[bytes, ...]]]]:
-    time, count = struct.unpack_from("<II", data)
-    steps: list[dict[int, tuple[bytes, ...]]] = []
-    flags: dict[int, int] = {}
-    at = 8
-    for _ in range(count):
-        (sites,) = struct.unpack_from("<I", data, at)
-        at += 4
-        steps.append({})
-        for _ in range(sites):
-            site, flag, size = struct.unpack_from("<IBI", data, at)
-            say = decode(data[at + 9 : at + 9 + size], most=1 << 40)
-            assert isinstance(say, Say)
-            at += 9 + size
-            steps[-1][site] = say.messages
-            if len(steps) == 1:
-                flags[site] = flag
-    return time, flags, steps

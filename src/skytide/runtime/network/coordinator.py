@@ -25,7 +25,8 @@ from skytide.monitors.storage import HOSTILE, pack, unpack
 from skytide.protocols.filtering.answers import ExactAnswers
 from skytide.protocols.network.frames import Hello, Id, decode
 from skytide.protocols.network.query import Query
-from skytide.protocols.network.table import DIALOGUE, Action, Close, Commit, Publish, Record, Send, Table, TooManyError
+from skytide.protocols.network.seats import DIALOGUE, Action, Close, Commit, Publish, Record, Send
+from skytide.protocols.network.table import Table, TooManyError
 from skytide.runtime.network.config import Config
 from skytide.runtime.network.feed import Event, Feed
 from skytide.runtime.network.log import Log
