@@ -5,7 +5,8 @@
         site.flush()                                                     #     await site.flush()
 
 It connects, and connects again when the connection is lost, after a pause that grows. What is put meanwhile is kept,
-of each object the latest values. Needs numpy and websockets, and nothing else; nothing of it is compiled.
+of each object the latest values. Needs numpy and websockets, and nothing else. Where numba is there it is used, unless
+`SKYTIDE_PLAIN=1` is in the environment: a site then starts at once, and absorbs some ten thousand rows a second.
 """
 
 from __future__ import annotations
