@@ -160,3 +160,13 @@ def test_a_site_that_is_forgotten_has_no_objects_any_more() -> None:
     assert not table.exact
     table.forget(0)
     assert Publish(("x",), ()) in settled(table) and table.exact
+
+
+def test_a_snapshot_waits_for_the_records_of_what_it_has() -> None:
+    table = begun("a")
+    assert table.resting
+    table.receive(0, encode(Names(("y",))), 0.0, 1000)
+    assert not table.resting  # or the log after the snapshot would name y again
+    table.step(0.0)
+    again = Table.from_bytes(table.to_bytes(), QUERY)
+    assert table.resting and again.ids == ["x", "y"]

@@ -55,6 +55,11 @@ class ExactAnswers:
         assert skyline is not None, "an exact method knows every skyline"
         return self._frequent.observe(skyline, time)
 
+    @property
+    def seen(self) -> int:
+        """How many timestamps were observed."""
+        return self._frequent.snapshots
+
     def to_bytes(self) -> bytes:
         """What was counted, versioned and without pickle. O(clients)."""
         return dump(self)

@@ -111,8 +111,8 @@ class Table:
 
     @property
     def resting(self) -> bool:
-        """Whether no dialogue is going on."""
-        return self._dialogue is None
+        """Whether no dialogue is going on and all records are given out: then `to_bytes` may take the log's place."""
+        return self._dialogue is None and not any(isinstance(action, Record) for action in self._out)
 
     def stale(self) -> list[Stale]:
         """The sites out of touch, for which the answer is stale: none if it is exact. O(sites), O(objects) for each."""
@@ -438,7 +438,7 @@ class Table:
 
     def to_bytes(self) -> bytes:
         """Everything, between two dialogues: versioned, without pickle. O(objects)."""
-        assert self._dialogue is None
+        assert self.resting
         ids = np.frombuffer(encode(Names(tuple(self._ids))), np.uint8)
         sites = [[seat.name, seat.key.hex(), seat.done] for seat in self.seats]
         meta: dict[str, Any] = {"query": self.query.plain(), "sites": sites, "time": self._time}

@@ -302,6 +302,11 @@ class Coordinator:
 
     # -- frequent skylines ---------------------------------------------------------------------------------------------
 
+    @property
+    def ticks(self) -> int:
+        """How many ticks were counted for frequent skylines."""
+        return 0 if self._answers is None else self._answers.seen
+
     def _ticks(self) -> bool:
         return self._answers is not None and self._clock() >= self._next_tick
 
@@ -314,7 +319,7 @@ class Coordinator:
     def _tick(self) -> list[dict[str, Any]]:
         """Count the skyline of a tick; what changes of the frequent one."""
         assert self._answers is not None
-        changes = self._answers.observe(self._table.members(), self._table.dialogues)
+        changes = self._answers.observe(self._table.members(), self._answers.seen)
         left = [change.id for change in changes if change.change == "-"]
         entered = [change.id for change in changes if change.change == "+"]
         self._frequent = (self._frequent - set(left)) | set(entered)
