@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Container, Sequence
 
@@ -24,7 +25,7 @@ _LABEL = re.compile(r"(?!__)[a-z_][a-z0-9_]*")
 Labels = tuple[str, ...]
 
 
-class _Metric:
+class _Metric(ABC):
     """A name, what it means, and its values by labels."""
 
     kind = ""
@@ -44,9 +45,9 @@ class _Metric:
         """The names at the beginning of its lines."""
         return {self.name}
 
+    @abstractmethod
     def lines(self) -> list[str]:
         """The values as text, one on each line."""
-        raise NotImplementedError
 
 
 class Counter(_Metric):
