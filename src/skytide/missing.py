@@ -16,6 +16,13 @@ def with_worst(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.inf, make_room(values))
 
 
+def without_worst(values: Floats) -> Floats:
+    """What `with_worst` was given, up to the values that are equal there: NaN where a value is missing. O(n)."""
+    with np.errstate(all="ignore"):
+        risen = np.where(values > SEAM, np.nextafter(values, np.inf), values)
+    return np.where(np.isposinf(values), np.nan, risen)
+
+
 def make_room(values: Floats) -> Floats:
     """Oriented values, none of which is infinity any more, in the same order. O(n)."""
     with np.errstate(all="ignore"):

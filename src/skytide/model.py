@@ -319,10 +319,10 @@ class Ledger:
         """How many encoded bytes, of those that match. O(distinct kinds and receivers)."""
         return self._sum(1, direction, kind, receiver, initial)
 
-    def by_kind(self, *, initial: bool = False) -> dict[str, dict[str, int]]:
-        """Messages by direction and kind."""
+    def by_kind(self, *, initial: bool = False, sizes: bool = False) -> dict[str, dict[str, int]]:
+        """Messages by direction and kind, or their bytes."""
         table: dict[str, dict[str, int]] = {"up": {}, "down": {}}
         for (start, way, what, _), counts in self.entries.items():
             if start == initial:
-                table[way][what] = table[way].get(what, 0) + counts[0]
+                table[way][what] = table[way].get(what, 0) + counts[1 if sizes else 0]
         return table

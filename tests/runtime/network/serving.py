@@ -34,6 +34,9 @@ class FakeHub:
         stale = [{"site": "b", "since": 1.5, "objects": 2}]
         return {"number": self.feed.newest, "time": 2.0, "exact": False, "stale": stale, "skyline": ["é", 7]}
 
+    def objects(self, everything: bool) -> dict[str, Any]:
+        return {"objects": ["é", 7, 8] if everything else ["é", 7]}
+
     def ledger(self) -> dict[str, Any]:
         return {"messages": 3}
 

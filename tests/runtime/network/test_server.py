@@ -66,6 +66,8 @@ def test_the_answer_the_ledger_and_the_state_of_the_process_can_be_read() -> Non
             "skyline": ["é", 7],
         }
         assert server.json("/ledger") == {"messages": 3}
+        assert server.json("/objects") == server.json("/objects?all=0") == {"objects": ["é", 7]}
+        assert server.json("/objects?all=1") == {"objects": ["é", 7, 8]} and server.get("/objects?all=2")[0] == 400
         assert server.json("/health") == {"status": "ok"} and server.json("/ready") == {"ready": True}
         status, headers, body = server.get("/metrics")
         assert status == 200 and headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -201,7 +203,7 @@ def test_readers_above_the_limit_are_asked_to_come_later() -> None:
             follower.close()
 
 
-PROTECTED = ("/", "/skyline", "/ledger", "/changes?wait=0", "/metrics")
+PROTECTED = ("/", "/skyline", "/objects", "/ledger", "/changes?wait=0", "/metrics")
 
 
 def test_with_a_secret_a_readers_token_is_needed() -> None:

@@ -132,6 +132,16 @@ class Known:
         found: Floats = np.array(sums) / means.weights[one]
         return found
 
+    def means(self, objects: Integers) -> Floats:
+        """The known means of objects with sites, for those who look on: nothing is summed anew. O(their sites)."""
+        means, found = self._means, np.empty((len(objects), self._means.base.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for place, one in enumerate(objects.tolist()):
+                cells = self.cells(one)[1]
+                weights = means.weight[cells]
+                found[place] = weights @ means.base[cells] / weights.sum()
+        return found
+
     def cells(self, one: int) -> tuple[Integers, Integers]:
         """The sites that an object has, and its cells there. O(sites)."""
         sites, cells = self.index.of(one)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from skytide.errors import InputError
+from skytide.kernel.functions import values as values_at
 from skytide.model import Booleans, Floats, Integers
 from skytide.monitors.storage import Parts
 from skytide.protocols.arrays import grown, room_for
@@ -69,6 +70,14 @@ class Engine(Protocol):
 
     def at(self, site: int) -> Integers:
         """The objects at a site, in order."""
+        ...
+
+    def present(self) -> Integers:
+        """The objects that any site has, in order."""
+        ...
+
+    def values(self, objects: Integers) -> tuple[Floats, tuple[Floats, Floats] | None]:
+        """What is known of present objects: where each was last, and between which bounds it is, if there are any."""
         ...
 
     def fits(self, sites: int, objects: int) -> bool:
@@ -229,6 +238,18 @@ class FilteringEngine:
         """See `Engine`."""
         return np.flatnonzero(self._here & (self._owner == site))
 
+    def present(self) -> Integers:
+        """See `Engine`."""
+        return np.flatnonzero(self._here)
+
+    def values(self, objects: Integers) -> tuple[Floats, tuple[Floats, Floats] | None]:
+        """See `Engine`. The bounds are the boxes in which objects keep quiet. O(objects)."""
+        points, query = self._query.rows(self._reach[0][objects]), self._query
+        if isinstance(self._server, NaiveServer):
+            return points, None
+        one, other = (query.turned(ends[objects]) for ends in (self._server.records.low, self._server.records.high))
+        return points, (np.minimum(one, other), np.maximum(one, other))
+
     def fits(self, sites: int, objects: int) -> bool:
         """See `Engine`."""
         here = np.flatnonzero(self._here)
@@ -350,6 +371,15 @@ class FragmentedEngine:
     def at(self, site: int) -> Integers:
         """See `Engine`."""
         return self._coordinator.known.at(site)
+
+    def present(self) -> Integers:
+        """See `Engine`."""
+        return np.flatnonzero(self._coordinator.known.members)
+
+    def values(self, objects: Integers) -> tuple[Floats, tuple[Floats, Floats] | None]:
+        """See `Engine`. These are the functions at the averages of what sites told. O(objects' sites)."""
+        means = self._coordinator.known.means(objects)
+        return self._query.turned(values_at(self._query.functions.programs, means)), None
 
     def fits(self, sites: int, objects: int) -> bool:
         """See `Engine`."""

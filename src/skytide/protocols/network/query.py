@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skytide.errors import InputError, OptionError
-from skytide.missing import with_worst
+from skytide.missing import with_worst, without_worst
 from skytide.model import Floats
 from skytide.protocols.fragmented.functions import Functions
 
@@ -85,6 +85,20 @@ class Query:
             return self.functions.local(values)
         points: Floats = np.ascontiguousarray(values * self._signs)
         return with_worst(points) if self.nulls == "worst" else points
+
+    def rows(self, points: Floats) -> Floats:
+        """The rows that `vectors` made points of; NaN where a value is missing. O(n d).
+
+        >>> query = Query("filtering", ("a",), ("b",), nulls="worst")
+        >>> query.rows(query.vectors(np.array([[np.nan, 2.0]])))
+        array([[nan,  2.]])
+        """
+        return self.turned(without_worst(points) if self.nulls == "worst" else points)
+
+    def turned(self, compared: Floats) -> Floats:
+        """What is compared, where smaller is better, as it was named: more is better where it is maximised. O(n d)."""
+        found: Floats = compared * self._signs + 0.0  # and no negative zeros
+        return found
 
     def row(self, values: Mapping[str, Any] | Sequence[Any] | None) -> tuple[float, ...] | None:
         """A row's values in the order of the columns; None where all are missing: the object leaves.

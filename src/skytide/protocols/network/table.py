@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from skytide.errors import InputError, StateError
-from skytide.model import Integers, Ledger
+from skytide.model import Floats, Integers, Ledger
 from skytide.monitors.storage import HOSTILE, pack, unpack
 from skytide.protocols.network.engines import Engine, Told, engine_of, stored_engine
 from skytide.protocols.network.frames import (
@@ -103,6 +103,14 @@ class Table:
     def members(self) -> Integers:
         """The published skyline, by the objects' numbers. O(1)."""
         return self._skyline
+
+    def present(self) -> Integers:
+        """The numbers of the objects that any site has, in order. O(objects)."""
+        return self._engine.present()
+
+    def values(self, objects: Integers) -> tuple[Floats, tuple[Floats, Floats] | None]:
+        """What is known of present objects, for those who look on; see `Engine.values`."""
+        return self._engine.values(objects)
 
     @property
     def ids(self) -> list[Id]:

@@ -32,6 +32,7 @@ from skytide.runtime.network.feed import Event, Feed
 from skytide.runtime.network.log import Log
 from skytide.runtime.network.log_files import LARGEST, REMEDY
 from skytide.runtime.network.metrics import Metrics
+from skytide.runtime.network.objects import known_objects
 from skytide.runtime.network.secrets import Tokens
 from skytide.runtime.network.server import application, serve
 
@@ -141,6 +142,12 @@ class Coordinator:
     def _answer(self) -> list[Id]:
         return self._table.skyline() if self._answers is None else [self._ids()[one] for one in sorted(self._frequent)]
 
+    def objects(self, everything: bool) -> dict[str, Any]:
+        """The answer with values, as far as they are known; with `everything` also others, a sample. O(objects)."""
+        members = self._table.members().tolist() if self._answers is None else self._frequent
+        moment = {"number": self.feed.newest, "time": self._clock(), "dialogue": self._table.dialogues}
+        return {**moment, **known_objects(self._table, members, everything)}
+
     def ledger(self) -> dict[str, Any]:
         """Messages and bytes of the protocol, by kind; and frames and bytes on the wire since the start."""
         ledger = self._table.ledger
@@ -150,7 +157,8 @@ class Coordinator:
         initial = {f"{way}link": ledger.messages(way, initial=True) for way in ways}
         initial |= {f"bytes_{way}": ledger.bytes(way, initial=True) for way in ways}
         wire = {f"{what}_{way}": int(meter.value(way)) for what, meter in self._wire() for way in ways}
-        return {**found, "kinds": ledger.by_kind(), "initial": initial, "wire": wire}
+        kinds, sizes = ledger.by_kind(), ledger.by_kind(sizes=True)
+        return {**found, "kinds": kinds, "kind_bytes": sizes, "initial": initial, "wire": wire}
 
     def _wire(self) -> tuple[tuple[str, Any], ...]:
         return ("frames", self._frames), ("bytes", self._bytes)

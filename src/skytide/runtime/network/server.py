@@ -1,6 +1,7 @@
 """The coordinator's one port: what readers ask for by HTTP, and how it is served.
 
     GET /skyline     the answer now: its number, its time, whether it is exact, which sites are stale
+    GET /objects     the answer with values, as far as they are known; ?all=1: and a sample of the others
     GET /ledger      messages and bytes so far
     GET /changes     events as they come: server-sent events, or lines of JSON; after a number, or from now on
     GET /metrics     for Prometheus
@@ -43,6 +44,7 @@ logger = logging.getLogger(__name__)
 _INDEX = """Skytide coordinator
 
 /skyline   the answer now, as JSON
+/objects   the answer with values, as far as the coordinator knows them; ?all=1: and a sample of the others
 /ledger    messages and bytes so far, as JSON
 /changes   events as they come. As server-sent events, or ?format=ndjson. ?after=N: those after number N;
            without it those from now on. ?wait=0: end at the newest one; without a number from the oldest one.
@@ -62,6 +64,10 @@ class Hub(Protocol):
 
     def state(self) -> dict[str, Any]:
         """The answer: number, time, exact, stale (site, since, objects) and skyline (ids)."""
+        ...
+
+    def objects(self, everything: bool) -> dict[str, Any]:
+        """Objects with what is known of their values: those in the answer, or also others."""
         ...
 
     def ledger(self) -> dict[str, Any]:
@@ -85,6 +91,7 @@ def application(
     ours = [
         Route("/", pages.index),
         Route("/skyline", pages.skyline),
+        Route("/objects", pages.objects),
         Route("/ledger", pages.ledger),
         Route("/changes", pages.changes),
         Route("/metrics", pages.metrics),
@@ -124,6 +131,10 @@ class _Pages:
     async def skyline(self, request: Request) -> Response:
         self._admit(request)
         return _json(self._hub.state())
+
+    async def objects(self, request: Request) -> Response:
+        self._admit(request)
+        return _json(self._hub.objects(_choice(request, "all", {"0": False, "1": True}, default=False)))
 
     async def ledger(self, request: Request) -> Response:
         self._admit(request)
