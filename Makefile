@@ -3,12 +3,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo test lint bench lock clean
+.PHONY: help demo test lint bench docs lock clean
 
 help:
 	@echo "make demo    a streaming Spark pipeline, its answer and a picture, from a bare machine"
 	@echo "make test    every check: ruff, mypy, import-linter, tests, doctests, README examples"
 	@echo "make bench   the batch benchmark against its peers"
+	@echo "make docs    the documents as a site in build/docs, every link in it checked"
 	@echo "make lock    write the pinned requirements anew (needs uv)"
 
 demo: .venv/ready
@@ -27,6 +28,10 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/skytide bench batch $(ARGS)
+
+docs: .venv/ready
+	$(BIN)/python -m sphinx -q -n -W --keep-going docs build/docs $(ARGS)
+	@echo "open build/docs/index.html"
 
 # The stamp is written last, so that an interrupted installation is finished by the next run.
 .venv/ready: requirements/build.lock requirements/dev.lock pyproject.toml
