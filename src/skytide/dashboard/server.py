@@ -1,0 +1,299 @@
+"""Serves a board: the page, its files, and what it asks for. Nothing that it needs comes from elsewhere.
+
+On a loopback address whoever is on this machine may look. On any other one a token is asked for, which is part of the
+address that is printed; a browser that came with it once has it as a cookie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import secrets
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from http.cookies import SimpleCookie
+from importlib import resources
+from typing import Any, Self
+from urllib.parse import parse_qs
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from skytide.dashboard.board import Board
+from skytide.dashboard.recording import plotly_file
+from skytide.errors import OptionError, OutputError, SkytideError
+from skytide.runtime.network.config import is_loopback
+
+PORT = 8760
+TICK = 0.1
+"""Seconds between two ticks, at least."""
+HEARTBEAT = 5.0
+MOST_READERS = 100
+COOKIE = "skytide"
+_POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; worker-src 'self' blob:"
+_POLICY += "; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+class Page:
+    """Serves a board in a thread of its own, from `start` to `close`; also a context manager.
+
+    A port of 0 is any free one; with `search`, so is one that is taken.
+    """
+
+    def __init__(
+        self, board: Board, host: str = "127.0.0.1", port: int = PORT, *, token: str | None = None, search: bool = False
+    ) -> None:
+        self.board, self.host = board, host
+        self.token = token or (None if is_loopback(host) else secrets.token_urlsafe(24))
+        self._socket = _listening(host, port, search)
+        self.port = int(self._socket.getsockname()[1])
+        self._thread: threading.Thread | None = None
+        self._server: uvicorn.Server | None = None
+
+    @property
+    def url(self) -> str:
+        """Where to look, with the token where one is needed."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+    def start(self) -> Self:
+        """Begin to serve; returns when the page can be asked for."""
+        settings = uvicorn.Config(
+            application(self.board, self.token, self.host),
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            limit_concurrency=4 * MOST_READERS,
+        )
+        server = self._server = _Server(settings)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(server.serve([self._socket])), name="skytide-dashboard", daemon=True
+        )
+        self._thread.start()
+        while not server.started and self._thread.is_alive():
+            self._thread.join(0.005)
+        return self
+
+    def close(self) -> None:
+        """Stop serving; readers get an end."""
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join(10)
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Server(uvicorn.Server):
+    """Signals are the caller's."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listening(host: str, port: int, search: bool) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        try:
+            made.bind((host, port))
+        except OSError:
+            if not search:
+                raise
+            made.bind((host, 0))
+        made.listen(128)
+    except (OSError, OverflowError) as problem:
+        made.close()
+        reason = f"cannot listen there: {getattr(problem, 'strerror', None) or problem}"
+        raise OutputError(reason, value=f"{host}:{port}", remedy="stop who does, or choose another port") from None
+    return made
+
+
+def application(board: Board, token: str | None = None, host: str = "127.0.0.1") -> Starlette:
+    """The application over a board."""
+    pages = _Pages(board)
+    routes = [
+        Route("/", pages.index),
+        Route("/assets/{name}", pages.asset),
+        Route("/api/state", pages.state),
+        Route("/api/events", pages.events),
+        Route("/api/at", pages.at),
+        Route("/api/sizes", pages.sizes),
+        Route("/api/stays", pages.stays),
+        Route("/api/rest", pages.rest),
+        Route("/api/explain", pages.explain),
+        Route("/api/recording", pages.recording),
+    ]
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(_Door, token=token, host=host)],
+        exception_handlers={SkytideError: _refusal},
+    )
+
+
+class _Pages:
+    """The answers to the page."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._readers = 0
+
+    async def index(self, _: Request) -> Response:
+        return _file("index.html")
+
+    async def asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name == "plotly.min.js":
+            kept = {**_HEADERS, "Cache-Control": "max-age=3600"}
+            return FileResponse(plotly_file(), headers=kept, media_type="text/javascript")
+        return _file(name)
+
+    async def state(self, _: Request) -> Response:
+        return _json(await asyncio.to_thread(self._board.state))
+
+    async def at(self, request: Request) -> Response:
+        time = _number(request, "time")
+        return _json({"time": time, "rows": await asyncio.to_thread(self._board.at, time)})
+
+    async def sizes(self, _: Request) -> Response:
+        return _json(await asyncio.to_thread(self._board.sizes))
+
+    async def stays(self, request: Request) -> Response:
+        key, most = request.query_params.get("key"), _count(request, 60, 1_000)
+        return _json({"stays": await asyncio.to_thread(self._board.stays, key, most)})
+
+    async def rest(self, request: Request) -> Response:
+        return _json(await asyncio.to_thread(self._board.rest, _count(request, 2_000, 20_000)))
+
+    async def explain(self, request: Request) -> Response:
+        key = request.query_params.get("key", "")
+        return _json(await asyncio.to_thread(self._board.explain, key))
+
+    async def recording(self, _: Request) -> Response:
+        return _json(await asyncio.to_thread(self._board.recording))
+
+    async def events(self, request: Request) -> Response:
+        if self._readers >= MOST_READERS:
+            return _json({"error": f"{MOST_READERS} pages are open already"}, 503)
+        given = request.headers.get("last-event-id") or request.query_params.get("after") or ""
+        headers = {**_HEADERS, "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._stream(given), headers=headers, media_type="text/event-stream")
+
+    async def _stream(self, given: str) -> AsyncIterator[bytes]:
+        """Ticks as long as the reader stays: the net difference since the last one, or the state to begin anew."""
+        board = self._board
+        self._readers += 1
+        try:
+            epoch, _, known = given.rpartition(".")
+            number = int(known) if known.isascii() and known.isdecimal() and epoch in ("", board.epoch) else -1
+            beat, waited = -1, 0.0
+            while True:
+                if board.beat == beat and number >= 0:
+                    waited += TICK
+                    if waited >= HEARTBEAT:
+                        waited = 0.0
+                        yield b":\n\n"
+                else:
+                    waited, before, beat = 0.0, beat, board.beat
+                    tick = None if number < 0 else await asyncio.to_thread(board.since, number, before)
+                    found = await asyncio.to_thread(board.state) if tick is None else tick
+                    kind, number = "state" if tick is None else "tick", found["number"]
+                    yield f"event: {kind}\nid: {found['position']}\ndata: {_text(found)}\n\n".encode()
+                await asyncio.sleep(TICK)
+        finally:
+            self._readers -= 1
+
+
+class _Door:
+    """Who may look: names of this machine, and, where a token is asked for, who has it."""
+
+    def __init__(self, app: ASGIApp, token: str | None, host: str) -> None:
+        self._app, self._token, self._host = app, token, host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        refused = self._refused(scope)
+        await (self._app if refused is None else refused)(scope, receive, send)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        if self._token is None:
+            # A page elsewhere whose name was made to point here could read everything.
+            name = headers.get("host", self._host)
+            host = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+            known = host == self._host or is_loopback(host)
+            return None if known else _json({"error": "this is not a name of the page"}, 421)
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
+        if given and self._is(given):
+            answer = RedirectResponse(scope["path"], 303)
+            answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+            return answer if scope["path"] == "/" else None
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        if cookie is not None and self._is(cookie.value):
+            return None
+        return _json({"error": "a token is needed: use the address that was printed"}, 401)
+
+    def _is(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+
+async def _refusal(_: Request, problem: Exception) -> Response:
+    return _json({"error": str(problem)}, 400 if isinstance(problem, OptionError) else 404)
+
+
+def _file(name: str) -> Response:
+    kind = _KINDS.get(name[name.rfind(".") :])
+    place = resources.files("skytide.dashboard") / "page" / name
+    if kind is None or "/" in name or "\\" in name or not place.is_file():
+        return _json({"error": "there is no such file"}, 404)
+    return Response(place.read_bytes(), headers=_HEADERS, media_type=kind)
+
+
+def _text(content: Any) -> str:
+    return json.dumps(content, allow_nan=False, separators=(",", ":"))
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(_text(content), status, _HEADERS, "application/json")
+
+
+def _number(request: Request, name: str) -> float:
+    given = request.query_params.get(name, "")
+    try:
+        return float(given)
+    except ValueError:
+        raise OptionError(f"is not a {name}", value=given[:40], remedy="give a number") from None
+
+
+def _count(request: Request, default: int, most: int) -> int:
+    given = request.query_params.get("most", str(default))
+    if not (given.isascii() and given.isdecimal()) or len(given) > 9:
+        raise OptionError("is not a number of rows", value=given[:40], remedy="give a whole number")
+    return min(int(given), most)
