@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
 
 from skytide.cli._completing import files
+from skytide.cli._serving import listen_option, open_option, page_packages, serving
 from skytide.cli._voice import Voice
+
+if TYPE_CHECKING:
+    from skytide.spark.pipeline import Pipeline
 
 FAILED = 1
 
@@ -16,7 +25,21 @@ FAILED = 1
 @click.option("--master", metavar="URL", help="Where Spark runs: local[*], local-cluster[2,1,1024], spark://host:7077.")
 @click.option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002.")
 @click.option("--check", is_flag=True, help="Check the file, start nothing.")
-def command(pipeline: str, once: bool, master: str | None, remote: str | None, check: bool) -> int:
+@click.option("--dashboard", is_flag=True, help="Serve a live page of the answer meanwhile.")
+@listen_option
+@open_option
+@click.option("--stay", is_flag=True, help="Serve the page on when the job has ended, until Ctrl-C.")
+def command(
+    pipeline: str,
+    once: bool,
+    master: str | None,
+    remote: str | None,
+    check: bool,
+    dashboard: bool,
+    listen: str | None,
+    open_browser: bool,
+    stay: bool,
+) -> int:
     """Run the job that PIPELINE.toml describes: source, prepare, query, sink.
 
     A line per micro-batch goes to standard error. Ctrl-C and SIGTERM stop a stream after the micro-batch that is under
@@ -24,18 +47,39 @@ def command(pipeline: str, once: bool, master: str | None, remote: str | None, c
 
     \b
       skytide run flights.toml --once
+      skytide run flights.toml --dashboard
     """
     from skytide.spark.pipeline import Pipeline, RunFailedError, run
 
     if master is not None and remote is not None:
         raise click.UsageError("give either --master or --remote")
+    if not dashboard and (listen is not None or open_browser or stay):
+        raise click.UsageError("--listen, --open and --stay are of the page: give --dashboard, too")
     voice = Voice.here()
     plan = Pipeline.load(pipeline, once=once, master=master, remote=remote)
     if check:
         voice.note(f"{pipeline}: {plan.described()}")
         return 0
-    try:
-        return run(plan, voice.note)
-    except RunFailedError as failure:
-        click.echo(f"skytide: the job failed: {failure}", err=True)
-        return FAILED
+    page = _page(plan, listen, open_browser, stay, voice) if dashboard else contextlib.nullcontext()
+    with page:
+        try:
+            return run(plan, voice.note)
+        except RunFailedError as failure:
+            click.echo(f"skytide: the job failed: {failure}", err=True)
+            return FAILED
+
+
+@contextlib.contextmanager
+def _page(plan: Pipeline, listen: str | None, open_browser: bool, stay: bool, voice: Voice) -> Iterator[None]:
+    """The page of the run, which goes with it unless it is to stay."""
+    with page_packages():
+        from skytide.dashboard.pipeline import PipelineFollower
+    follower = PipelineFollower(plan, fresh=True)
+    with serving(follower.board, listen, open_browser, voice.note):
+        with follower:
+            yield
+        follower.close()
+        if stay:
+            voice.note("the page is served until Ctrl-C")
+            with contextlib.suppress(KeyboardInterrupt):
+                threading.Event().wait()

@@ -146,7 +146,9 @@ class Coordinator:
         """The answer with values, as far as they are known; with `everything` also others, a sample. O(objects)."""
         members = self._table.members().tolist() if self._answers is None else self._frequent
         moment = {"number": self.feed.newest, "time": self._clock(), "dialogue": self._table.dialogues}
-        return {**moment, **known_objects(self._table, members, everything)}
+        found = known_objects(self._table, members, everything)
+        found["query"] |= {} if not self._pairs else {"theta": self._config.theta, "over": self._config.over or 1}
+        return {**moment, **found}
 
     def ledger(self) -> dict[str, Any]:
         """Messages and bytes of the protocol, by kind; and frames and bytes on the wire since the start."""

@@ -70,9 +70,10 @@ SINK = (
     Field("options", forms.SETTINGS, "go to Spark as they are"),
     Field("dead_letters", forms.TEXT_OR_TABLE, "where late and bad rows go: a path, or a table like [sink]"),
     Field("current", forms.TEXT_OR_TABLE, "where the present answer goes: a path"),
+    Field("feed", forms.TEXT_OR_TABLE, "where a live feed of the changes goes, beside the sink: a path"),
 )
 DEAD_LETTERS = (replace(SINK[0], required=False), SINK[1], SINK[3])
-CURRENT = (replace(SINK[1], required=True),)
+BESIDE = {"current": (replace(SINK[1], required=True),), "feed": (replace(SINK[1], required=True), SINK[3])}
 RUN = (
     Field("master", forms.TEXT, "where Spark runs: local[*], spark://host:7077, ..."),
     Field("remote", forms.TEXT, "a Spark Connect server: sc://host:15002", check=_check_remote),
@@ -140,6 +141,7 @@ class Pipeline:
     dead_letters: Target | None
     current: Target | None
     run: Run
+    feed: Target | None = None
 
     @classmethod
     def load(
@@ -176,7 +178,7 @@ class Pipeline:
         source = _source(document)
         prepare = checked(document, ("prepare",), PREPARE)
         kind, query = _query(document)
-        sink, dead_letters, current = _sinks(document, kind, source.stream)
+        sink, dead_letters, current, feed = _sinks(document, kind, source.stream)
         run = _run(document)
         if source.stream:
             _check_stream(document, kind, run)
@@ -186,7 +188,7 @@ class Pipeline:
                 "a batch job runs once",
                 remedy="leave it out, or set stream = true in [source]",
             )
-        pipeline = cls(document, source, prepare, kind, query, sink, dead_letters, current, run)
+        pipeline = cls(document, source, prepare, kind, query, sink, dead_letters, current, run, feed)
         pipeline.check_early_columns()
         return pipeline
 
@@ -250,6 +252,7 @@ class Pipeline:
             ("sink", "path", self.sink),
             ("sink", "dead_letters", self.dead_letters),
             ("sink", "current", self.current),
+            ("sink", "feed", self.feed),
         ]
         for table, key, target in targets:
             if target is not None and target.path is not None:
@@ -309,10 +312,10 @@ def _query(document: Document) -> tuple[Kind, Options]:
     return kind, query
 
 
-def _sinks(document: Document, kind: Kind, stream: bool) -> tuple[Target, Target | None, Target | None]:
+def _sinks(document: Document, kind: Kind, stream: bool) -> tuple[Target, Target | None, Target | None, Target | None]:
     given = checked(document, ("sink",), SINK)
     sink = _target(document, ("sink",), given)
-    for key in ("dead_letters", "current"):
+    for key in ("dead_letters", "current", "feed"):
         if key in given and not kind.changes:
             raise document.problem(("sink", key), f"the kind {kind.name} has none", remedy="leave it out")
         if key in given and sink.format not in OUR_SINKS:
@@ -326,25 +329,33 @@ def _sinks(document: Document, kind: Kind, stream: bool) -> tuple[Target, Target
             remedy=f"use {one_of(OUR_SINKS)}",
         )
     letters = given.get("dead_letters")
-    dead_letters = current = None
+    dead_letters = None
     if isinstance(letters, str):
         dead_letters = replace(sink, path=document.resolve(letters))
     elif letters is not None:
         inner = {"format": sink.format, **checked(document, ("sink", "dead_letters"), DEAD_LETTERS)}
         dead_letters = _target(document, ("sink", "dead_letters"), inner)
-    if "current" in given:
-        place = given["current"]
-        path = place if isinstance(place, str) else checked(document, ("sink", "current"), CURRENT)["path"]
-        current = Target("current", document.resolve(path))
+    current, feed = (_beside(document, key, given) for key in ("current", "feed"))
     if kind.changes and stream:
-        _try_sinks(document, {"options": sink, "dead_letters": dead_letters, "current": current})
-    return sink, dead_letters, current
+        _try_sinks(document, {"options": sink, "dead_letters": dead_letters, "current": current, "feed": feed})
+    return sink, dead_letters, current, feed
+
+
+def _beside(document: Document, key: str, given: Options) -> Target | None:
+    """What is written beside the changes, of a format that the key names."""
+    if key not in given:
+        return None
+    place = given[key]
+    if isinstance(place, str):
+        return Target(key, document.resolve(place))
+    inner = checked(document, ("sink", key), BESIDE[key])
+    return Target(key, document.resolve(inner["path"]), options=inner.get("options", {}))
 
 
 def _try_sinks(document: Document, targets: dict[str, Target | None]) -> None:
     """Make the sinks of a stream once, to see whether their options are right."""
     for key, target in targets.items():
-        if target is None or target.format not in (*OUR_SINKS, "current"):
+        if target is None or target.format not in (*OUR_SINKS, *BESIDE):
             continue
         try:
             target.sink()

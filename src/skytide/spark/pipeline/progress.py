@@ -28,6 +28,8 @@ class Tally:
     reached: Traffic | None = None
     """What all of them sent."""
     counts: dict[str, int] = field(default_factory=dict)
+    latest: dict[str, float] = field(default_factory=dict)
+    """The numbers of the last micro-batch: batch, rows, seconds, and those of changes, pruned, late, bad, lag known."""
     _last: int = -1
 
     def add(self, report: dict[str, Any]) -> str | None:
@@ -50,14 +52,18 @@ class Tally:
             if name in observed:
                 self.counts[name] = self.counts.get(name, 0) + observed[name]
         seconds = int(spent.get("triggerExecution") or spent["addBatch"]) / 1000
+        self.latest = {"batch": number, "rows": rows, "seconds": seconds}
+        self.latest |= {name: observed[name] for name in COUNTED if name in observed}
         parts = [f"{rows} rows in"] if self.counted else []
         if "input" in observed:
-            parts.append(f"{observed['input'] - observed.get('sent', 0)} pruned")
+            self.latest["pruned"] = observed["input"] - observed.get("sent", 0)
+            parts.append(f"{self.latest['pruned']} pruned")
         parts += [f"{observed[name]} {name}" for name in COUNTED if name in observed and _telling(name, observed[name])]
         if passed is not None:
             parts.append(passed.described())
         lag = _lag(report, seconds)
         if lag is not None:
+            self.latest["lag"] = lag
             parts.append(f"{_duration(lag)} behind")
         return f"batch {number}: {', '.join([*parts, f'{seconds:.2f} s'])}"
 

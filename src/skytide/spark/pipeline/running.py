@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skytide.errors import SkytideError
@@ -16,6 +17,7 @@ from skytide.spark.pipeline.plan import OUR_SINKS, Pipeline
 from skytide.spark.pipeline.progress import INPUT, Tally
 from skytide.spark.pipeline.quiet import quiet_loggers, stopping
 from skytide.spark.pipeline.reading import read
+from skytide.spark.pipeline.reports import Reports
 from skytide.spark.pipeline.session import start
 from skytide.spark.pipeline.stopping import Signals, Stopped
 from skytide.spark.pipeline.writing import start_stream, write_changes, write_rows
@@ -31,9 +33,10 @@ POLL_SECONDS = 0.2
 Say = Callable[[str], None]
 
 
-def run(pipeline: Pipeline, say: Say) -> int:
+def run(pipeline: Pipeline, say: Say, *, enough: Callable[[], bool] = lambda: False) -> int:
     """Run a pipeline to its end, or until a signal; the exit status. `say` gets each line of progress.
 
+    A stream without an end also stops when it is `enough`, which is asked some times a second, after a micro-batch.
     0: all is done. 130 and 143: stopped by SIGINT or SIGTERM, with the checkpoint as after a finished micro-batch. A
     SkytideError says what is wrong with the file or the data, a RunFailedError why the job failed.
     """
@@ -45,7 +48,7 @@ def run(pipeline: Pipeline, say: Say) -> int:
             try:
                 signals.take()
                 with failures():
-                    return _job(spark, pipeline, signals, say)
+                    return _job(spark, pipeline, signals, say, enough)
             finally:
                 # A second signal now would leave a JVM behind.
                 signals.patient, signals.received = True, None
@@ -57,7 +60,7 @@ def run(pipeline: Pipeline, say: Say) -> int:
             return stopped.status
 
 
-def _job(spark: SparkSession, pipeline: Pipeline, signals: Signals, say: Say) -> int:
+def _job(spark: SparkSession, pipeline: Pipeline, signals: Signals, say: Say, enough: Callable[[], bool]) -> int:
     began = time.monotonic()
     rows = read(spark, pipeline)
     if not pipeline.source.stream:
@@ -68,7 +71,9 @@ def _job(spark: SparkSession, pipeline: Pipeline, signals: Signals, say: Say) ->
     counted = pipeline.run.remote is None or pipeline.sink.format not in OUR_SINKS
     tally = Tally(counted, _traffic(pipeline) if pipeline.kind.rounds else None)
     query = start_stream(answer, pipeline)
-    status = _follow(query, tally, signals, say)
+    with Reports(pipeline.run.checkpoint if pipeline.run.remote is None else None).kept() as reports:
+        status = _Following(query, tally, signals, say, reports).until(enough)
+        reports.put("ended", "" if status == 0 else "stopped")
     say(tally.summary(time.monotonic() - began, places(pipeline)))
     return status
 
@@ -122,42 +127,57 @@ def _watched(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     return rows.observe(INPUT, F.max(rows[f"`{name}`"]).cast("string").alias("latest"))
 
 
-def _follow(query: StreamingQuery, tally: Tally, signals: Signals, say: Say) -> int:
-    """Report micro-batches until the query ends by itself or a signal has come and the one under way is done."""
-    signals.patient = True
-    ended = False
-    waiting_since: int | None = None
-    try:
-        while not ended:
-            ended = bool(query.awaitTermination(POLL_SECONDS))  # type: ignore[arg-type]
-            _report(query, tally, say)
-            if signals.received is None or ended:
-                continue
-            if waiting_since is None:
-                say("stopping after this micro-batch; the same signal again stops at once")
-                waiting_since = tally.batches
-            if tally.batches > waiting_since or not query.status["isTriggerActive"]:
-                break
-    except Stopped:
-        pass
-    finally:
-        if not ended:
-            _stop(query)
-    _report(query, tally, say)
-    return 0 if signals.received is None else Stopped(signals.received).status
+@dataclass
+class _Following:
+    """Reports micro-batches while a query lasts."""
+
+    query: StreamingQuery
+    tally: Tally
+    signals: Signals
+    say: Say
+    reports: Reports
+
+    def until(self, enough: Callable[[], bool]) -> int:
+        """Until the query ends by itself, or a signal has come, or it is enough, and the one under way is done."""
+        self.signals.patient = True
+        ended = False
+        waiting_since: int | None = None
+        try:
+            while not ended:
+                ended = bool(self.query.awaitTermination(POLL_SECONDS))  # type: ignore[arg-type]
+                self._report()
+                told = self.signals.received is not None
+                if ended or not (told or waiting_since is not None or enough()):
+                    continue
+                if waiting_since is None:
+                    waiting_since = self.tally.batches
+                    if told:
+                        self.say("stopping after this micro-batch; the same signal again stops at once")
+                if self.tally.batches > waiting_since or not self.query.status["isTriggerActive"]:
+                    break
+        except Stopped:
+            pass
+        finally:
+            if not ended:
+                _stop(self.query)
+        self._report()
+        return 0 if self.signals.received is None else Stopped(self.signals.received).status
+
+    def _report(self) -> None:
+        before = self.tally.batches
+        for report in self.query.recentProgress:
+            line = self.tally.add(_plain(report))
+            if line is not None:
+                self.reports.add(self.tally.latest)
+                self.say(line)
+        if self.tally.batches > before:
+            self.reports.put()
 
 
 def _stop(query: StreamingQuery) -> None:
     stopping.set()
     with contextlib.suppress(Exception):
         query.stop()
-
-
-def _report(query: StreamingQuery, tally: Tally, say: Say) -> None:
-    for report in query.recentProgress:
-        line = tally.add(_plain(report))
-        if line is not None:
-            say(line)
 
 
 def _plain(report: Any) -> dict[str, Any]:
@@ -170,7 +190,11 @@ def places(pipeline: Pipeline) -> list[str]:
     named = [("results" if not pipeline.kind.changes else "changes", pipeline.sink)]
     named += [
         (name, target)
-        for name, target in (("dead letters", pipeline.dead_letters), ("current", pipeline.current))
+        for name, target in (
+            ("dead letters", pipeline.dead_letters),
+            ("current", pipeline.current),
+            ("feed", pipeline.feed),
+        )
         if target
     ]
     return [f"{name}: {target.label}" for name, target in named]

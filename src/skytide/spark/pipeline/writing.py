@@ -5,13 +5,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from skytide.spark.pipeline.about import About
 from skytide.spark.pipeline.document import is_local
 from skytide.spark.pipeline.faults import blamed_on
 from skytide.spark.pipeline.plan import OUR_SINKS, Pipeline, Target
 from skytide.spark.shipping import needs_shipping
+from skytide.spark.sinks.feed import FeedSink
+from skytide.spark.sinks.keys import mark_groups
+from skytide.spark.sinks.together import Together
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,11 +40,12 @@ def start_stream(answer: DataFrame | Rounds, pipeline: Pipeline) -> StreamingQue
     if run.checkpoint is None:
         raise AssertionError("a stream without a checkpoint was refused")
     if sink.format in OUR_SINKS:
-        made = {key: target.sink() for key, target in _targets(pipeline).items()}
+        made = {key: _sink(target, pipeline) for key, target in _targets(pipeline).items()}
+        sinks = [made[key] for key in ("path", "feed") if key in made]
         with blamed_on(pipeline.document, "run", "checkpoint"):
             return write(
                 answer,
-                made["path"],
+                sinks[0] if len(sinks) == 1 else Together(tuple(sinks)),
                 dead_letters=made.get("dead_letters"),
                 current=made.get("current"),
                 checkpoint=run.checkpoint,
@@ -75,13 +81,13 @@ def write_changes(answer: DataFrame | Rounds, pipeline: Pipeline) -> list[str]:
     else:
         by = [field.name for field in answer.schema if field.metadata.get("skytide") == "by"]
         changes, letters = _parted(answer, by)
-    tables = {"path": changes, "dead_letters": letters}
+    tables = {"path": changes, "dead_letters": letters, "feed": mark_groups(changes, by)}
     if "current" in targets:
         tables["current"] = after(None, changes, by)
     with _whole_or_not_at_all(list(targets.values())):
         for key, target in targets.items():
             if target.format in ONLY_OURS:
-                target.sink().write(0, tables[key])
+                _sink(target, pipeline).write(0, tables[key])
             else:
                 _spark_write(_frame(answer, tables[key]), target)
     kinds = letters.column("kind").to_pylist()
@@ -113,7 +119,14 @@ def _rounds_folder(pipeline: Pipeline) -> str | None:
 def _targets(pipeline: Pipeline) -> dict[str, Target]:
     """Where things go, by the key of `[sink]` that says so."""
     found = {"path": pipeline.sink, "dead_letters": pipeline.dead_letters, "current": pipeline.current}
+    found["feed"] = pipeline.feed
     return {key: target for key, target in found.items() if target is not None}
+
+
+def _sink(target: Target, pipeline: Pipeline) -> Any:
+    """The sink of ours; a live feed says what it is of."""
+    sink = target.sink()
+    return replace(sink, about=About.of(pipeline).to_json()) if isinstance(sink, FeedSink) else sink
 
 
 def _frame(answer: DataFrame | Rounds, table: pa.Table) -> DataFrame:

@@ -21,7 +21,7 @@ from skytide.spark.sinks.keys import group_columns
 from skytide.spark.sinks.storage import Folder, batch_name, batches, open_folder
 
 CHANGES, SNAPSHOT, EXTENSION = "changes", "snapshot", ".arrow"
-_PREVIOUS = b"skytide-previous"
+_PREVIOUS, _ABOUT = b"skytide-previous", b"skytide-about"
 _KEPT_SNAPSHOTS = 2
 _TRIES = 10
 
@@ -31,13 +31,15 @@ class FeedSink:
     """Writes the feed: changes in, with `time`, `change` and `id`.
 
     The changes of the last `keep` micro-batches stay, and the whole answer is written every `snapshot_every`. `by` are
-    the columns that together with the id name a row; without it those that the rows mark as such.
+    the columns that together with the id name a row; without it those that the rows mark as such. `about` says in JSON
+    what the changes are of, for readers who know nothing but the folder.
     """
 
     path: str
     keep: int = 256
     snapshot_every: int = 16
     by: tuple[str, ...] | None = None
+    about: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.snapshot_every <= self.keep:
@@ -60,11 +62,11 @@ class FeedSink:
         there, snapshots = [one for one in there if one < batch], [one for one in snapshots if one < batch]
         if "kind" in rows.column_names:
             rows = rows.drop_columns(["kind"])
-        folder.put(_name(CHANGES, batch), _encoded(rows, there[-1] if there else None))
+        folder.put(_name(CHANGES, batch), _encoded(rows, there[-1] if there else None, self.about))
         since = [one for one in there if not snapshots or one > snapshots[-1]]
         if again or not snapshots or len(since) + 1 >= self.snapshot_every:
             answer = _answer(folder, snapshots[-1] if snapshots else None, [*since, batch], self.by)
-            folder.put(_name(SNAPSHOT, batch), _encoded(answer, None))
+            folder.put(_name(SNAPSHOT, batch), _encoded(answer, None, self.about))
             snapshots.append(batch)
         for one in there[: max(0, len(there) + 1 - self.keep)]:
             folder.delete(_name(CHANGES, one))
@@ -130,6 +132,18 @@ class Feed:
         there = _those(open_folder(self.path).names(), CHANGES)
         return there[-1] if there else None
 
+    def about(self) -> str | None:
+        """What the writer says that the changes are of; None where it says nothing, or nothing is there yet."""
+        folder = open_folder(self.path)
+        for _ in range(_TRIES):
+            there = _those(folder.names(), CHANGES)
+            try:
+                found = _metadata(folder.get(_name(CHANGES, there[-1]))).get(_ABOUT) if there else None
+                return None if found is None else found.decode()
+            except FileNotFoundError:
+                continue
+        return None
+
     def read(self, after: int | None = None) -> list[Event]:
         """What there is after a micro-batch: its changes one by one, nothing, or the answer where they are gone.
 
@@ -188,8 +202,9 @@ def _those(names: list[str], kind: str) -> list[int]:
     return batches(names, kind, EXTENSION)
 
 
-def _encoded(rows: pa.Table, previous: int | None) -> bytes:
+def _encoded(rows: pa.Table, previous: int | None, about: str | None) -> bytes:
     kept = {} if previous is None else {_PREVIOUS: str(previous).encode()}
+    kept |= {} if about is None else {_ABOUT: about.encode()}
     rows = rows.replace_schema_metadata(kept or None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, rows.schema) as writer:
@@ -202,8 +217,12 @@ def _decoded(data: bytes) -> pa.Table:
 
 
 def _previous(data: bytes) -> int | None:
-    found = (pa.ipc.open_file(pa.BufferReader(data)).schema.metadata or {}).get(_PREVIOUS)
+    found = _metadata(data).get(_PREVIOUS)
     return None if found is None else int(found)
+
+
+def _metadata(data: bytes) -> dict[bytes, bytes]:
+    return dict(pa.ipc.open_file(pa.BufferReader(data)).schema.metadata or {})
 
 
 def _answer(folder: Folder, snapshot: int | None, since: list[int], by: tuple[str, ...] | None) -> pa.Table:

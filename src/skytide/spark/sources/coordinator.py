@@ -1,4 +1,4 @@
-"""A coordinator as the source sees it: which events it keeps, and a range of them, by HTTP.
+"""A coordinator as its readers see it, a source of Spark's or a page: what it says, by HTTP, and ranges of its events.
 
 Stands on the standard library alone. Redirects are not followed and proxies not used, so a token goes nowhere else.
 A coordinator that is away, or starts again, is waited for: its events have the same numbers when it is back.
@@ -149,6 +149,20 @@ class Coordinator:
             return int(answer.headers["Skytide-Oldest"]), int(answer.headers["Skytide-Newest"])
         except (TypeError, ValueError):
             raise self._strange("it does not say which events it keeps") from None
+
+    def json(self, path: str) -> dict[str, Any]:
+        """What a path gives, such as /skyline."""
+        answer = self._asked("GET", path)
+        try:
+            found = json.loads(answer.read())
+            if isinstance(found, dict):
+                return found
+        except (OSError, http.client.HTTPException) as problem:
+            self.close()
+            raise self._away(_said(problem)) from None
+        except (ValueError, RecursionError):
+            self.close()
+        raise self._strange(f"{path} is not a table of JSON")
 
     def event(self, number: int) -> dict[str, Any]:
         """One event."""
