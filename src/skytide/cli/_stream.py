@@ -6,7 +6,9 @@ import itertools
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +22,8 @@ from skytide.cli._voice import Voice
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from skytide.cli._told import Told
+    from skytide.cli._watch import Watch
     from skytide.streams.files import Chunk, Source
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -153,11 +157,20 @@ class Run:
     """One pass over DATA: changes to the output, rows that were not taken to the dead letters."""
 
     def __init__(
-        self, name: str, window: Any, source: Source, id_column: str | None, time_column: str | None, *more: str
+        self,
+        name: str,
+        window: Any,
+        source: Source,
+        id_column: str | None,
+        time_column: str | None,
+        *more: str,
+        watch: Watch | None = None,
     ) -> None:
         from skytide.streams.files import Numbers
 
         self._name, self._window, self._source = name, window, source
+        self._watch = watch or None
+        self._told = None if self._watch is None else self._teller(self._watch)
         self._id, self._time = id_column, time_column
         wanted = [*window.preference.names, *window.preference.by, id_column, time_column, *more]
         self._columns = list(dict.fromkeys(str(name) for name in wanted if name is not None))
@@ -182,15 +195,19 @@ class Run:
         self._schema = self._schema_of(time_type, named)
         last = None if until is None else self._moment(until)
         refused: list[dict[str, Any]] = []
-        with Progress(self._name) as progress:
+        silent = output is None and self._watch is not None and self._watch.silent
+        with self._watched(), Progress(self._name) as progress:
             tables = self._tables(last, refused, progress)
             first = next(tables)  # before the output is begun: most errors show in the first rows
-            with Output(output, self._schema) as results:
+            with nullcontext() if silent else Output(output, self._schema) as results:
                 for table in itertools.chain([first], tables):
-                    results.write(table)
+                    if results is not None:
+                        results.write(table)
                 if dead_letters:
                     letters = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
                     write_table(dead_letters, pa.Table.from_pylist(refused, schema=letters))
+                if self._told is not None:
+                    self._told.ended()
         if refused and not dead_letters:
             first = refused[0]
             Voice.here().warn(
@@ -201,13 +218,53 @@ class Run:
     def _tables(self, last: Any, refused: list[dict[str, Any]], progress: Progress) -> Iterator[pa.Table]:
         """The changes as tables, at least one; rows that were not taken are added to `refused`."""
         for batch in self._batches():
-            changes = self._extend(batch)
-            refused += self._letters(batch, changes)
+            if self._told is None:
+                changes = self._extend(batch)
+                refused += self._letters(batch, changes)
+                table = self._table(changes)
+            else:
+                table = self._in_pieces(batch, self._told, refused)
             progress.update(batch.done)
-            yield self._table(changes)
+            yield table
         for moment in self._closing(last):
-            yield self._table(self._window.advance(moment))
+            changes = self._window.advance(moment)
+            if self._told is not None:
+                self._told.advanced(moment, changes)
+            yield self._table(changes)
         yield self._schema.empty_table()
+
+    def _teller(self, watch: Watch) -> Told:
+        """Who tells the watchers."""
+        from skytide.cli._told import RowsTold
+
+        return RowsTold(watch, self._window)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Watchers hear of an error, too."""
+        try:
+            yield
+        except BaseException as error:
+            if self._watch is not None:
+                self._watch.tell("failed", " ".join(str(error).split()) or "stopped")
+            raise
+
+    def _in_pieces(self, batch: Batch, told: Told, refused: list[dict[str, Any]]) -> pa.Table:
+        """The changes of rows that go into the window piece by piece, while others watch: the same as at once."""
+        import pyarrow as pa
+
+        assert self._watch is not None
+        tables = [self._schema.empty_table()]
+        cuts = told.cuts(batch) if self._watch.fine else []
+        for piece in self._watch.pieces(batch, cuts, lambda positions: told.allowed(batch, positions)):
+            told.before(piece)
+            began = time.perf_counter()
+            changes = self._extend(piece)
+            seconds = time.perf_counter() - began
+            refused += self._letters(piece, changes)
+            told.after(piece, changes, seconds)
+            tables.append(self._table(changes))
+        return pa.concat_tables(tables).combine_chunks()
 
     def _batches(self) -> Iterator[Batch]:
         """DATA in pieces that go into the window as they are."""
@@ -354,7 +411,16 @@ class Run:
         return []
 
 
-class MovesRun(Run):
+class ObjectsRun(Run):
+    """A pass over updates of objects."""
+
+    def _teller(self, watch: Watch) -> Told:
+        from skytide.cli._told import ObjectsTold
+
+        return ObjectsTold(watch, self._window)
+
+
+class MovesRun(ObjectsRun):
     """A pass over moves in simulation."""
 
     def _reason(self, late: bool) -> str:

@@ -10,6 +10,7 @@ from skytide.cli._completing import columns
 from skytide.cli._options import data_argument, expression_options, nulls_option, output_option
 from skytide.cli._progress import opened
 from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, names_of, write_cost
+from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
@@ -42,6 +43,7 @@ METHODS = ("central", "pivot", "direct", "auto")
 @nulls_option
 @letters_option
 @output_option
+@watch_options
 def command(
     data: str,
     minimize: tuple[str, ...],
@@ -55,6 +57,9 @@ def command(
     nulls: MissingPolicy,
     dead_letters: str | None,
     output: str | None,
+    plot: str | None,
+    plot_columns: str | None,
+    report: str | None,
 ) -> None:
     """The changes of the skyline of functions of averages over sites: time, change (+ or -), id.
 
@@ -76,6 +81,7 @@ def command(
         raise click.UsageError("no preference is given; name an expression with --min or --max")
     check_outputs(output, dead_letters)
     check_cost(cost, output, dead_letters)
+    watch = Watch.of(plot, plot_columns, report)
     texts = [name for name in (id_column, site_column, *by) if name != time_column]
     with opened("fragments", data, typed=True, text=texts) as source:
         try:
@@ -83,16 +89,19 @@ def command(
         except SkytideError as error:
             raise error.at(file=source.label) from None
         monitor = Fragmented(functions, method, by=by, nulls=nulls)
-        _Run(site_column, "fragments", monitor, source, id_column, time_column).to(output, dead_letters, None)
+        run = _Run(site_column, watch, "fragments", monitor, source, id_column, time_column)
+        shown = told(site=site_column, time=time_column, method=method)
+        watch.began(About("fragments", data, monitor.told_preference, shown))
+        run.to(output, dead_letters, None)
     write_cost(cost, monitor.cost())
 
 
 class _Run(MovesRun):
     """A pass over local vectors."""
 
-    def __init__(self, site_column: str, *arguments: Any) -> None:
+    def __init__(self, site_column: str, watch: Watch, *arguments: Any) -> None:
         self._site = site_column
-        super().__init__(*arguments, site_column)
+        super().__init__(*arguments, site_column, watch=watch)
 
     def _roles(self) -> dict[str, str | None]:
         return super()._roles() | {"site": self._site}

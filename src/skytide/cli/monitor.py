@@ -10,6 +10,7 @@ from skytide.cli._completing import columns
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
 from skytide.cli._progress import opened
 from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, write_cost
+from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
@@ -45,6 +46,7 @@ METHODS = ("naive", "filter", "auto", "sampling", "hybrid")
 @nulls_option
 @letters_option
 @output_option
+@watch_options
 def command(
     data: str,
     minimize: tuple[str, ...],
@@ -62,6 +64,9 @@ def command(
     nulls: MissingPolicy,
     dead_letters: str | None,
     output: str | None,
+    plot: str | None,
+    plot_columns: str | None,
+    report: str | None,
 ) -> None:
     """The changes of the skyline of clients that say as little as the method allows: time, change (+ or -), id.
 
@@ -82,10 +87,15 @@ def command(
         raise click.UsageError("--theta and --over go together")
     check_outputs(output, dead_letters)
     check_cost(cost, output, dead_letters)
+    watch = Watch.of(plot, plot_columns, report, preference=preference)
     pairs: list[tuple[Any, int]] = [(1, 1) if theta is None or over is None else (theta, over)]
     options: dict[str, Any] = {"pairs": pairs, "epsilon": epsilon, "delta": delta, "seed": seed}
+    options["everything"] = bool(watch)
     monitor = Monitored(preference, method, nulls=nulls, quality=cost is not None, **options)
     texts = [name for name in (id_column, *by) if name not in (*preference.names, time_column)]
     with opened("monitor", data, typed=True, text=texts) as source:
-        MovesRun("monitor", monitor, source, id_column, time_column).to(output, dead_letters, None)
+        run = MovesRun("monitor", monitor, source, id_column, time_column, watch=watch)
+        shown = told(time=time_column, method=method, theta=theta, over=over)
+        watch.began(About("monitor", data, preference, shown))
+        run.to(output, dead_letters, None)
     write_cost(cost, monitor.cost())

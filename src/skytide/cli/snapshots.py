@@ -9,7 +9,8 @@ import click
 from skytide.cli._completing import columns, files
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
 from skytide.cli._progress import opened
-from skytide.cli._stream import Run, check_outputs, letters_option, number_or_text
+from skytide.cli._stream import ObjectsRun, check_outputs, letters_option, number_or_text
+from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 @nulls_option
 @letters_option
 @output_option
+@watch_options
 def command(
     data: str,
     minimize: tuple[str, ...],
@@ -74,6 +76,9 @@ def command(
     nulls: MissingPolicy,
     dead_letters: str | None,
     output: str | None,
+    plot: str | None,
+    plot_columns: str | None,
+    report: str | None,
 ) -> None:
     """The changes of the skyline of objects, from snapshot to snapshot: time, change (+ or -), id.
 
@@ -91,6 +96,7 @@ def command(
     if (frequent is None) != (over is None):
         raise click.UsageError("--frequent and --over go together")
     check_outputs(output, dead_letters, history)
+    watch = Watch.of(plot, plot_columns, report, preference=preference)
     monitor = Snapshots(
         preference,
         method=method,
@@ -102,7 +108,10 @@ def command(
     series = _Series(monitor, frequent, over, history)
     texts = [name for name in (id_column, *by) if name not in (*preference.names, time_column)]
     with opened("snapshots", data, typed=True, text=texts) as source:
-        _Run("snapshots", series, source, id_column, time_column).to(output, dead_letters, None)
+        run = _Run("snapshots", series, source, id_column, time_column, watch=watch)
+        shown = told(time=time_column, op=op, method=method, frequent=frequent, over=over)
+        watch.began(About("snapshots" if frequent is None else "frequent", data, preference, shown))
+        run.to(output, dead_letters, None)
     series.write()
 
 
@@ -140,12 +149,30 @@ class _Series:
         counted = self._frequent.extend(found, snapshots=found.snapshots)
         return counted if self._told else found
 
+    # What watchers ask for.
+
+    @property
+    def told_preference(self) -> Any:
+        return self.preference
+
+    def is_over(self, times: Any) -> Any:
+        return self._monitor.is_over(times)
+
+    def standing(self, ids: Any = None) -> Any:
+        return self._monitor.standing(ids)
+
+    def skyline(self) -> Any:
+        return self._monitor.skyline()
+
+    def stats(self) -> Any:
+        return self._monitor.stats()
+
     def write(self) -> None:
         if self._history is not None and self._frequent is not None:
             self._frequent.write(self._history)
 
 
-class _Run(Run):
+class _Run(ObjectsRun):
     """A pass over updates; a row is an update, not a row of a window."""
 
     def _reason(self, late: bool) -> str:

@@ -27,6 +27,7 @@ from skytide.cli._stream import (
     number_or_text,
     window_options,
 )
+from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 @nulls_option
 @letters_option
 @output_option
+@watch_options
 def command(
     data: str,
     minimize: tuple[str, ...],
@@ -89,6 +91,9 @@ def command(
     nulls: MissingPolicy,
     dead_letters: str | None,
     output: str | None,
+    plot: str | None,
+    plot_columns: str | None,
+    report: str | None,
 ) -> None:
     """The changes of the probable skyline as rows of DATA arrive and expire: time, change (+ or -), id, threshold.
 
@@ -112,6 +117,7 @@ def command(
         if not 0 < one <= 1:
             raise OptionError("is not a threshold", value=one, remedy="give a number above 0, up to 1")
     check_outputs(output, dead_letters)
+    watch = Watch.of(plot, plot_columns, report, preference=preference)
     window = UncertainWindow(
         preference,
         count=count,
@@ -127,9 +133,11 @@ def command(
     with opened("uncertain", data, typed=time_column is not None, text=texts) as source:
         run: Run
         if final:
-            run = _Final(top, window, source, named, time_column, prob, object_column is not None)
+            run = _Final(top, window, source, named, time_column, prob, object_column is not None, watch)
         else:
-            run = _Uncertain(window, source, named, time_column, prob, object_column is not None)
+            run = _Uncertain(window, source, named, time_column, prob, object_column is not None, watch)
+        shown = told(count=count, duration=duration, time=time_column, prob=prob, top=None if final else top)
+        watch.began(About("uncertain", data, preference, shown, window.thresholds))
         run.to(output, dead_letters, until)
 
 
@@ -137,9 +145,16 @@ class _Uncertain(Run):
     """A pass with probabilities; an object goes into the window whole, wherever chunks and files end."""
 
     def __init__(
-        self, window: Any, source: Any, named: str | None, time_column: str | None, prob: str, objects: bool
+        self,
+        window: Any,
+        source: Any,
+        named: str | None,
+        time_column: str | None,
+        prob: str,
+        objects: bool,
+        watch: Watch,
     ) -> None:
-        super().__init__("uncertain", window, source, named, time_column, prob)
+        super().__init__("uncertain", window, source, named, time_column, prob, watch=watch)
         self._prob, self._objects = prob, objects
 
     def _beside(self, chunk: Chunk) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from skytide.cli._options import (
 )
 from skytide.cli._progress import opened
 from skytide.cli._stream import Run, check_outputs, check_window, letters_option, number_or_text, window_options
+from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:
     from skytide.model import MissingPolicy
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @nulls_option
 @letters_option
 @output_option
+@watch_options
 def command(
     data: str,
     minimize: tuple[str, ...],
@@ -47,6 +49,9 @@ def command(
     nulls: MissingPolicy,
     dead_letters: str | None,
     output: str | None,
+    plot: str | None,
+    plot_columns: str | None,
+    report: str | None,
 ) -> None:
     """The changes of the skyline as rows of DATA arrive and expire: time, change (+ or -), id.
 
@@ -61,6 +66,7 @@ def command(
     preference = preference_of(minimize, maximize, by)
     check_window(count, duration, time_column, lateness, until)
     check_outputs(output, dead_letters)
+    watch = Watch.of(plot, plot_columns, report, preference=preference)
     window = SlidingWindow(
         preference,
         count=count,
@@ -72,4 +78,6 @@ def command(
     )
     texts = [name for name in (id_column, *by) if name and name not in (*preference.names, time_column)]
     with opened("window", data, typed=time_column is not None, text=texts) as source:
-        Run("window", window, source, id_column, time_column).to(output, dead_letters, until)
+        run = Run("window", window, source, id_column, time_column, watch=watch)
+        watch.began(About("window", data, preference, told(count=count, duration=duration, time=time_column)))
+        run.to(output, dead_letters, until)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from skytide.kernel.functions import values
 from skytide.model import Booleans, Floats, Integers, MissingPolicy
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Kind, Order, Report, decode, encode, merged, sizes
@@ -127,6 +128,17 @@ class FragmentSimulation:
     def skyline(self) -> Integers:
         """The objects in the f-skyline, in order."""
         return self._coordinator.skyline()
+
+    def values(self, one: int) -> Floats | None:
+        """The functions of an object as they are now; None where no site has it. O(sites)."""
+        mean = self._block.mean(one)
+        if mean is None:
+            return None
+        return values(self.functions.programs, mean[None])[0] * self.functions.signs
+
+    def kinds(self) -> dict[Kind, tuple[int, int]]:
+        """Messages and bytes after the initialisation by kind."""
+        return {kind: (count, size) for (start, kind), (count, size) in self._counts.items() if not start}
 
     def undefined(self) -> Integers:
         """Under the policy `drop`: the objects that do not compete, since a function has no value."""

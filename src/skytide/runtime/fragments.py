@@ -18,6 +18,7 @@ import numpy as np
 
 from skytide.errors import InputError
 from skytide.model import Changes, Floats, Integers, MissingPolicy, Preference
+from skytide.monitors.snapshots.snapshots import Standing
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Kind
 from skytide.runtime.fragmented import FragmentSimulation
@@ -126,6 +127,44 @@ class Fragmented(Instants):
             remedy="choose the policy drop or worst for missing values, or another expression",
         )
 
+    @property
+    def told_preference(self) -> Preference:
+        """The preference of `standing`: the functions, in their texts."""
+        return Preference(self.functions.minimize, self.functions.maximize, self.preference.by)
+
+    def standing(self, ids: Any = None) -> Standing:
+        """Those of these objects, or of all, that some site has; their functions and groups. O(ids groups sites)."""
+        names = self._names[ONE]
+        numbers = range(len(names)) if ids is None else [one for one in map(names.number, ids) if one is not None]
+        found = [
+            (number, values, group)
+            for number in numbers
+            for group, part in self._parts.items()
+            if (values := part.values(number)) is not None
+        ]
+        matrix = np.array([values for _, values, _ in found]).reshape(-1, self.functions.k)
+        groups = [self._groups.keys.get(group, ()) for _, _, group in found]
+        return Standing(names.ids(np.array([number for number, _, _ in found], np.int64)), matrix, groups)
+
+    def ledger(self) -> dict[str, Any]:
+        """What was sent so far, as a board shows it; sending everything is a message for each row."""
+        told: dict[Kind, list[tuple[int, int]]] = {}
+        for part in self._parts.values():
+            for kind, sent in part.simulation.kinds().items():
+                told.setdefault(kind, []).append(sent)
+        kinds: list[dict[str, Any]] = [
+            {
+                "way": "up" if kind.up else "down",
+                "kind": kind.name.lower(),
+                "messages": sum(count for count, _ in told[kind]),
+                "bytes": sum(size for _, size in told[kind]),
+            }
+            for kind in sorted(told)
+        ]
+        sums = {name: sum(one[name] for one in kinds) for name in ("messages", "bytes")}
+        everything = sum(part.simulation.updates for part in self._parts.values())
+        return {**sums, "naive_messages": everything, "naive_bytes": None, "kinds": kinds}
+
     def cost(self) -> dict[str, Any]:
         """What was sent after the first instant, by kind too, and what was sent in it; sums over all groups."""
         found = _summed([part.simulation.cost() for part in self._parts.values()])
@@ -168,6 +207,11 @@ class _Part:
         if pending is not None:
             yield pending
 
+    def values(self, number: int) -> Floats | None:
+        """The functions of an object; None where it is not in the group."""
+        small = self._objects.known(number)
+        return None if small is None else self.simulation.values(small)
+
     def _numbered(self, moves: Moves) -> tuple[Integers, Integers, Floats]:
         sites, objects = self._sites.of(moves.who[:, SITE]), self._objects.of(moves.who[:, ONE])
         return sites, objects, moves.values
@@ -199,6 +243,10 @@ class _Numbers:
         found = [self._known.setdefault(one, len(self._known)) for one in distinct.tolist()]
         self._names += list(self._known)[len(self._names) :]
         return np.array(found, np.int64)[places]
+
+    def known(self, number: int) -> int | None:
+        """The small number of one, if it has one. O(1)."""
+        return self._known.get(number)
 
     def names(self, numbers: Integers) -> list[int]:
         """The numbers of small numbers. O(n)."""

@@ -142,6 +142,16 @@ class Instants(ABC):
         """The latest time seen, in the form in which times came in; None before the first row."""
         return None if self._latest == LOWEST else self._clock.times(np.array([self._latest]))[0]
 
+    def is_over(self, times: Any) -> Booleans:
+        """Which of these times are over: a later row was seen, or `advance` said so. O(times)."""
+        keys = self._clock.keys(self._clock.prepare(times))
+        return np.asarray((keys < self._latest) | (keys <= self._closed))
+
+    @property
+    def told_preference(self) -> Preference:
+        """The preference of `standing`."""
+        return self.preference
+
     def times_like(self, form: np.dtype[Any]) -> np.dtype[Any]:
         """The type of the times in changes where the rows' times have this type."""
         return self._clock.form_of(form)

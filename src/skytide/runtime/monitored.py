@@ -13,9 +13,10 @@ import numpy as np
 
 from skytide.missing import with_worst
 from skytide.model import Changes, MissingPolicy, Preference
+from skytide.monitors.snapshots.snapshots import Standing
 from skytide.runtime.instants import Instants, Moves
 from skytide.runtime.simulate import Simulation
-from skytide.tables import Table
+from skytide.tables import Table, restored
 
 
 class Monitored(Instants):
@@ -57,6 +58,20 @@ class Monitored(Instants):
             points = np.column_stack((points, placed.groups, -placed.groups))
         found = self._simulation.step(placed.who[:, 0], points, last.who[last.gone, 0])
         return self._changes(np.repeat(moves.keys[:1], len(found)), found.signs, found.ids)
+
+    def standing(self, ids: Any = None) -> Standing:
+        """Those of these clients, or of all, that are there after the last timestamp that is over. O(ids)."""
+        names = self._names[0]
+        given = range(len(names)) if ids is None else [one for one in map(names.number, ids) if one is not None]
+        numbers, points = self._simulation.points(np.array(given, np.int64))
+        dimensions = self.preference.dimensions
+        codes = points[:, dimensions].astype(np.int64).tolist() if self.preference.by else [0] * len(numbers)
+        values = restored(points[:, :dimensions], self.preference, self.nulls)
+        return Standing(names.ids(numbers), values, [self._groups.keys.get(code, ()) for code in codes])
+
+    def ledger(self) -> dict[str, Any]:
+        """What was sent so far, as a board shows it: see `Simulation.ledger`."""
+        return self._simulation.ledger()
 
     def cost(self) -> dict[str, Any]:
         """What was sent: see `Simulation.cost`."""

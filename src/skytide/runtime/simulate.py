@@ -52,6 +52,19 @@ class Tally:
         counts[clients] += 1
         self._counts[initial, kind] = counts
 
+    def kinds(self) -> list[dict[str, Any]]:
+        """Messages and bytes after the initialisation by way and kind, as a board shows them. O(clients kinds)."""
+        found = [(kind, int(counts.sum())) for (initial, kind), counts in self._counts.items() if not initial]
+        return [
+            {
+                "way": "up" if kind.up else "down",
+                "kind": kind.name.lower(),
+                "messages": told,
+                "bytes": told * size_of(kind, self._dimensions),
+            }
+            for kind, told in sorted(found)
+        ]
+
     def messages(self, *kinds: Kind, initial: bool = False) -> int:
         """How many messages of these kinds. O(clients)."""
         return sum(int(self._counts.get((initial, kind), NONE).sum()) for kind in kinds)
@@ -115,8 +128,9 @@ class Quality:
 class Simulation:
     """Runs a method over a series of timestamps; clients are numbers from 0, timestamps are counted from 0.
 
-    `quality` also computes every true skyline, for recall and precision. `faults` let messages be lost, doubled, late
-    and out of order; the link layer sees to it that none is missing, and counts what it sends apart, in
+    `quality` also computes every true skyline, for recall and precision. `everything` also counts what clients would
+    send who tell every move. `faults` let messages be lost, doubled, late and out of order; the link layer sees to it
+    that none is missing, and counts what it sends apart, in
     `network.counts`. Options are those of `method_of`.
 
     >>> simulation = Simulation(2, "filter")
@@ -144,6 +158,7 @@ class Simulation:
         seed: int = 1,
         boundaries: Boundaries = "cost",
         quality: bool = False,
+        everything: bool = False,
         faults: Faults | None = None,
     ) -> None:
         self._dimensions = dimensions
@@ -158,6 +173,7 @@ class Simulation:
         self._alive: Booleans = np.zeros(0, np.bool_)
         self._crashed: Integers = NONE
         self.tally = Tally(dimensions)
+        self.everything = Tally(dimensions) if everything else None
         self.timestamps = 0
 
     def step(self, clients: Integers, points: Floats, gone: Integers = NONE) -> Changes | PairChanges:
@@ -174,6 +190,8 @@ class Simulation:
             )
         time = self.timestamps
         self.timestamps += 1
+        if self.everything is not None:
+            self._told_naively(self.everything, clients, points, gone)
         clients, points = self._world(clients, points, gone)
         whom = self._server.begin(time, self._carried(self._block.observe(time, clients, points, gone)))
         while len(whom):
@@ -224,6 +242,31 @@ class Simulation:
         back = np.setdiff1d(self._crashed[self._alive[self._crashed]], clients)
         self._crashed = NONE
         return np.concatenate((clients, back)), np.concatenate((points, self._points[back]))
+
+    def _told_naively(self, tally: Tally, clients: Integers, points: Floats, gone: Integers) -> None:
+        """Count what clients tell who tell every move. O(clients that move or go)."""
+        room, initial = room_for(clients, gone), self.timestamps == 1
+        alive, before = grown(self._alive, room).copy(), grown(self._points, room)
+        tally.record(Kind.DELETE, gone[alive[gone]], initial=initial)
+        alive[gone] = False
+        here = alive[clients]
+        moved = here & (before[clients] != points).any(axis=1)
+        tally.record(Kind.INSERT, clients[~here], initial=initial)
+        tally.record(Kind.UPDATE, clients[moved], initial=initial)
+
+    def points(self, clients: Integers) -> tuple[Integers, Floats]:
+        """Those of the clients that are there, and their points. O(clients)."""
+        here = clients[clients < len(self._alive)]
+        here = here[self._alive[here]]
+        return here, self._points[here]
+
+    def ledger(self) -> dict[str, Any]:
+        """What was sent after the initialisation, as a board shows it; with `everything` beside what that takes."""
+        kinds = self.tally.kinds()
+        sums = {name: sum(one[name] for one in kinds) for name in ("messages", "bytes")}
+        naive = None if self.everything is None else self.everything.kinds()
+        more = {f"naive_{name}": None if naive is None else sum(one[name] for one in naive) for name in sums}
+        return {**sums, **more, "kinds": kinds}
 
     def cost(self) -> dict[str, Any]:
         """What was sent after the initialisation, what was sent in it, and how good the answers were.

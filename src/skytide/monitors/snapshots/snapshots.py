@@ -249,6 +249,19 @@ class Snapshots:
             return None
         return tuple((self._objects.values[number] * self.preference.signs).tolist())
 
+    def is_over(self, times: Any) -> Booleans:
+        """Which of these times have complete snapshots, whatever comes. O(times)."""
+        return np.asarray(self._clock.keys(self._clock.prepare(times)) <= self._closed)
+
+    def standing(self, ids: Any = None) -> Standing:
+        """Those of these objects, or of all, that are there after the last complete snapshot. O(ids)."""
+        objects = self._objects
+        if ids is None:
+            return self._standing(np.flatnonzero(objects.present), objects.values, objects.home)
+        known = [number for number in map(self._names.number, ids) if number is not None]
+        numbers = np.array([one for one in known if one < len(objects.present)], np.int64)
+        return self._standing(numbers[objects.present[numbers]], objects.values, objects.home)
+
     def stats(self) -> dict[str, int]:
         """Rows taken, late, bad and pending; objects, groups, snapshots; the methods' work, split into PRE, SKY, POST.
 

@@ -285,6 +285,12 @@ class SiteBlock:
         here: Integers = found[(cells != NOWHERE) & self._cells.alive[cells]]
         return here
 
+    def mean(self, one: int) -> Floats | None:
+        """The average of an object's vectors over the sites that have it; None where none has. O(sites)."""
+        _, cells = self._index.of(one)
+        cells = cells[self._cells.alive[cells]]
+        return np.asarray(self._cells.vector[cells].mean(axis=0)) if len(cells) else None
+
     def copy(self) -> Self:
         """The same sites again, to look ahead with. O(objects times sites)."""
         other = copy.copy(self)

@@ -1,0 +1,119 @@
+"""Whole pictures: the answer, how it came to be, who stayed, what was sent. Each is a matplotlib figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skytide.plots._style import INK, finished, new_figure, plain_axes, title
+from skytide.plots.answers import Answer, draw_answer, draw_parallel, headline, legend
+from skytide.plots.ledger import draw_ledger
+from skytide.plots.series import Sizes, draw_sizes, draw_turnover, time_axis
+from skytide.plots.stays import Stay, draw_stays
+
+_NEVER = Sizes.of(np.zeros(0), np.zeros(0))
+MOST_BARS = 30
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a picture of a query shows, from top to bottom, as far as it is there."""
+
+    answer: Answer | None = None
+    title: str | None = None
+    parallel: bool = False
+    ranking: Sequence[tuple[Any, float]] = ()
+    """Ids with probabilities, where there are no values to draw."""
+    sizes: Mapping[str, Sizes] = field(default_factory=dict)
+    stays: Sequence[Stay] | None = None
+    now: Any = None
+    ledger: Mapping[str, Any] | None = None
+    time: str = "time"
+    word: str = "skyline"
+
+
+def picture(scene: Scene, path: str | Path | None = None) -> Any:
+    """The figure of a scene; with `path` it is written too."""
+    first = scene.answer is not None or bool(scene.ranking)
+    rows = [("answer", 5.2)] * first
+    rows += [("stays", 4.2)] * (scene.stays is not None)
+    rows += [("sizes", 1.8), ("turnover", 1.0)] * bool(scene.sizes)
+    rows += [("ledger", 1.7)] * (scene.ledger is not None)
+    heights = [height for _, height in rows] or [1.0]
+    figure = new_figure(8.6, sum(heights) + 0.6)
+    grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
+    panels: dict[str, Any] = {}
+    for at, (name, _) in enumerate(rows):
+        solid = name == "answer" and scene.answer is not None and scene.answer.solid and not scene.parallel
+        shared = panels.get("sizes") if name == "turnover" else None
+        panels[name] = figure.add_subplot(grid[at], projection="3d" if solid else None, sharex=shared)
+    if first:
+        _answer(figure, panels["answer"], scene)
+    if "stays" in panels:
+        draw_stays(panels["stays"], scene.stays or (), scene.now)
+        title(panels["stays"], f"the longest stays in the {scene.word}", size=11 if first else 13)
+        entered = np.array([stay.entered for stay in scene.stays or ()])
+        time_axis(panels["stays"], entered, scene.time)
+    if "sizes" in panels:
+        _series(panels, scene)
+    if "ledger" in panels and scene.ledger is not None:
+        draw_ledger(panels["ledger"], scene.ledger)
+    return finished(figure, path)
+
+
+def _answer(figure: Any, axes: Any, scene: Scene) -> None:
+    if scene.answer is None:
+        _ranked(axes, scene)
+        return
+    drawn = draw_parallel(axes, scene.answer) if scene.parallel else draw_answer(axes, scene.answer)
+    title(axes, scene.title or headline(scene.answer))
+    legend(figure, scene.answer, drawn)
+
+
+def _ranked(axes: Any, scene: Scene) -> None:
+    """Bars of probabilities, the most probable at the top."""
+    shown = list(scene.ranking)[:MOST_BARS]
+    axes.barh(range(len(shown)), [chance for _, chance in shown], color="#0072b2", height=0.66)
+    axes.set_yticks(range(len(shown)), [str(one)[:24] for one, _ in shown], fontsize=8, color=INK)
+    axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel(f"probability to be in the {scene.word}", color=INK)
+    plain_axes(axes, "x")
+    title(axes, scene.title or f"{len(scene.ranking):,} in the answer, the most probable first")
+
+
+def _series(panels: dict[str, Any], scene: Scene) -> None:
+    draw_sizes(panels["sizes"], scene.sizes, scene.word)
+    every = next(iter(scene.sizes.values()), _NEVER)
+    draw_turnover(panels["turnover"], every)
+    panels["sizes"].tick_params(labelbottom=False)
+    time_axis(panels["turnover"], every.times, scene.time)
+
+
+def sizes_picture(sizes: Mapping[str, Sizes], path: str | Path | None = None) -> Any:
+    """The size of an answer over time alone."""
+    return picture(Scene(sizes=sizes), path)
+
+
+def stays_picture(stays: Sequence[Stay], now: Any, path: str | Path | None = None) -> Any:
+    """The longest stays alone."""
+    return picture(Scene(stays=stays, now=now), path)
+
+
+def ledger_picture(ledger: Mapping[str, Any], path: str | Path | None = None) -> Any:
+    """What was sent alone."""
+    return picture(Scene(ledger=ledger), path)
+
+
+def ranking_picture(ranking: Sequence[tuple[Any, float]], path: str | Path | None = None) -> Any:
+    """Probabilities as bars."""
+    return picture(Scene(ranking=ranking or [("nobody", 0.0)]), path)
+
+
+def answer_picture(answer: Answer, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+    """The answer against the rest alone: one, two or three columns, or more side by side."""
+    return picture(Scene(answer=answer, title=heading, parallel=len(answer.columns) > 3), path)
