@@ -172,11 +172,25 @@ def test_of_several_thresholds_the_smallest_makes_the_answer_and_probabilities_r
     assert keys(board.state()["rows"]) == ["a"]
     before, number = board.beat, board.number
     board.probabilities(["a"], [0.45])
-    tick = board.since(number, before)
+    tick = board.since(number, beat=before)
     assert tick is not None and tick["probabilities"] == {"a": 0.45}
-    again = board.since(number, board.beat)
+    again = board.since(number, beat=board.beat)
     assert again is not None and again["probabilities"] is None
     assert board.state()["rows"][0][5] == 0.45
+
+
+def test_a_reader_hears_of_each_change_once_also_of_those_that_move_nothing() -> None:
+    board = Board(PREFERENCE, kind="uncertain", thresholds=[0.3, 0.6])
+    board.see(table([(1, 1), (2, 2)]), ["a", "b"])
+    board.change([1], "+", ["a"], thresholds=[0.3])
+    state = board.state()
+    board.see(table([(5, 1)]), ["a"])
+    board.change([2, 3], "+-", ["a", "a"], thresholds=[0.6, 0.6])
+    tick = board.since(state["number"], state["meters"]["changes"])
+    assert tick is not None
+    assert [change[:2] for change in tick["changes"]] == [[2.0, "+"], [3.0, "-"]]
+    again = board.since(tick["number"], tick["meters"]["changes"])
+    assert again is not None and again["changes"] == []
 
 
 def test_old_history_goes_and_says_so() -> None:

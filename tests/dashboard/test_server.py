@@ -114,14 +114,15 @@ def test_events_begin_with_the_state_go_on_with_ticks_and_go_on_after_a_break(pa
     again = Events(page, **{"Last-Event-ID": position})
     kind, _, tick = again.next()
     assert kind == "tick" and tick["left"] == [["cow", 4.0]] and not tick["entered"]
+    assert [change[:3] for change in tick["changes"]] == [[4.0, "-", "cow"]]
     again.close()
-    other = Events(page, f"/api/events?after=ffff.{board.number}")
+    other = Events(page, f"/api/events?after=ffff.{board.number}.3")
     assert other.next()[0] == "state", "a number of another board is worth nothing"
     other.close()
 
 
 def test_meters_and_the_end_reach_readers_without_changes(page: Page, board: Board) -> None:
-    events = Events(page, f"/api/events?after={board.epoch}.{board.number}")
+    events = Events(page, f"/api/events?after={board.state()['position']}")
     events.next()
     board.meter(rows=1000, retained=7)
     assert events.next()[2]["meters"]["retained"] == 7

@@ -235,7 +235,6 @@ class Board:
                 **self._common(),
                 "title": self.title,
                 "kind": self.kind,
-                "clock": self._clock,
                 "columns": [{"name": name, "goal": goals.get(name)} for name in self._names],
                 "by": [str(name) for name in self.preference.by],
                 "parameters": self._parameters,
@@ -246,8 +245,12 @@ class Board:
                 "recorded": False,
             }
 
-    def since(self, number: int, beat: int = 0) -> dict[str, Any] | None:
-        """The net difference since a number, or None where it is not remembered. O(changes since)."""
+    def since(self, number: int, told: int | None = None, beat: int = 0) -> dict[str, Any] | None:
+        """The net difference since a number, or None where it is not remembered. O(changes since).
+
+        With it come the changes after the first `told` of the stream, which are all that were told by then, as far as
+        they are kept, and the probabilities that are new since a beat.
+        """
         with self._lock:
             behind = self._number - number
             if not 0 <= behind <= len(self._log):
@@ -264,13 +267,15 @@ class Board:
                 elif was_in:
                     found["left"].append([key, left_at.get(key, self._time)])
             rated = {key: value for key, (at, value) in self._rated.items() if at > beat}
-            changes = [] if not behind else list(self._changes)[-behind:]
+            fresh = self._count - told if told is not None else behind
+            changes = list(self._changes)[-fresh:] if fresh > 0 else []
             return {**self._common(), **found, "changes": changes, "probabilities": rated or None}
 
     def _common(self) -> dict[str, Any]:
         return {
             "number": self._number,
-            "position": f"{self.epoch}.{self._number}",
+            "position": f"{self.epoch}.{self._number}.{self._count}",
+            "clock": self._clock,
             "time": self._time,
             "meters": self._gauges.now() | {"size": len(self._history.open), "changes": self._count},
             "ledger": self._ledger,

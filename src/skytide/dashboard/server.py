@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import re
 import secrets
 import socket
 import threading
@@ -210,8 +211,7 @@ class _Pages:
         board = self._board
         self._readers += 1
         try:
-            epoch, _, known = given.rpartition(".")
-            number = int(known) if known.isascii() and known.isdecimal() and epoch in ("", board.epoch) else -1
+            number, told = _position(given, board.epoch)
             beat, waited = -1, 0.0
             while True:
                 if board.beat == beat and number >= 0:
@@ -221,9 +221,10 @@ class _Pages:
                         yield b":\n\n"
                 else:
                     waited, before, beat = 0.0, beat, board.beat
-                    tick = None if number < 0 else await asyncio.to_thread(board.since, number, before)
+                    tick = None if number < 0 else await asyncio.to_thread(board.since, number, told, before)
                     found = await asyncio.to_thread(board.state) if tick is None else tick
-                    kind, number = "state" if tick is None else "tick", found["number"]
+                    kind = "state" if tick is None else "tick"
+                    number, told = found["number"], found["meters"]["changes"]
                     yield f"event: {kind}\nid: {found['position']}\ndata: {_text(found)}\n\n".encode()
                 await asyncio.sleep(TICK)
         finally:
@@ -262,6 +263,16 @@ class _Door:
 
     def _is(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+
+def _position(given: str, epoch: str) -> tuple[int, int]:
+    """What a reader of this board knows, as a position says it: a number, and how many changes; else less than 0.
+
+    >>> _position("ab.17.40", "ab"), _position("cd.17.40", "ab"), _position("", "ab")
+    ((17, 40), (-1, 0), (-1, 0))
+    """
+    found = re.fullmatch(r"([0-9a-f]+)\.([0-9]{1,18})\.([0-9]{1,18})", given)
+    return (int(found[2]), int(found[3])) if found is not None and found[1] == epoch else (-1, 0)
 
 
 async def _refusal(_: Request, problem: Exception) -> Response:
