@@ -48,7 +48,7 @@ class CoordinatorFollower(Follower):
         access = access_of(url, token=token, token_file=token_file, certificate=certificate, timeout=PATIENCE)
         coordinator = Coordinator(access)
         try:
-            query = coordinator.json(_EVERYTHING)["query"]
+            query = coordinator.json("/objects")["query"]
             preference = Preference(query["min"], query["max"])
             kind = "frequent" if "theta" in query else _KINDS[query["protocol"]]
         except InputError as problem:
@@ -57,6 +57,8 @@ class CoordinatorFollower(Follower):
             raise
         except (KeyError, TypeError):
             raise InputError("does not say what it asks for", value=url, remedy="use the same version") from None
+        finally:
+            coordinator.close()
         parameters = {name: query[name] for name in ("protocol", "method", "theta", "over") if name in query}
         board = Board(preference, title=access.url, kind=kind, parameters=parameters)
         return cls(coordinator, board, [str(name) for name in preference.names])
@@ -78,6 +80,10 @@ class CoordinatorFollower(Follower):
             self._numbers()
         self.go_on()
         return newest > number
+
+    def release(self) -> None:
+        """End the connection."""
+        self._coordinator.close()
 
     def _same(self, oldest: int, newest: int) -> bool:
         """Whether events go on from the last one: none are missing, and it is still the same coordinator."""
@@ -102,7 +108,9 @@ class CoordinatorFollower(Follower):
             signs = ["-"] * len(gone) + ["+"] * len(new)
             self.board.change(np.full(len(signs), moment), signs, [*gone, *new])
         self._members = set(skyline)
-        self._last = (state["number"], None)
+        number = int(state["number"])
+        kept = self._coordinator.bounds()[0] <= number
+        self._last = (number, self._coordinator.event(number)["time"] if kept else None)
         self._note(state)
         self._numbers()
 

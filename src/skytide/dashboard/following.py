@@ -53,11 +53,16 @@ class Follower(ABC):
         self._stopping.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(PATIENCE_SECONDS)
+        self.release()
+
+    def release(self) -> None:  # noqa: B027
+        """Give up what is held open; a look after this opens it again."""
 
     def close(self, reason: str = "") -> None:
         """Follow no longer, take what is there, and say that it has ended."""
         self.stop()
         self.catch_up()
+        self.release()
         self.end(reason)
 
     def wait(self, seconds: float | None = None) -> bool:

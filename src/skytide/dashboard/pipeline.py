@@ -27,8 +27,6 @@ from skytide.spark.sinks.feed import Event, Feed
 from skytide.spark.sinks.tail import FORMATS, Tail, answer_after, with_times
 from skytide.streams.files import read_chunks
 
-LONGEST_LAG = 30 * 86_400.0
-"""Seconds: rows that are older than this are of a past that is played again, and not behind."""
 _SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "json": ".json", "jsonl": ".json"}
 _DONE = "_SUCCESS"
 
@@ -116,9 +114,7 @@ class PipelineFollower(Follower):
         self._reported = int(last["batch"]) + 1
         numbers = dict(report.totals) | {"batches": last["batch"] + 1, "latency": last["seconds"]}
         numbers.pop("changes", None)  # the board counts those it shows
-        numbers |= {name: last[name] for name in ("retained",) if name in last}
-        if last.get("lag", LONGEST_LAG) < LONGEST_LAG:
-            numbers["lag"] = last["lag"]
+        numbers |= {name: last[name] for name in ("retained", "lag") if name in last}
         self.board.meter(**numbers)
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 INPUT = "skytide_input"
 """The observed metrics of the rows that the query sees: `rows`, and `latest`, the latest time where it is one."""
 COUNTED = ("retained", "changes", "late", "bad")
+LONGEST_LAG = 2 * 366 * 86_400.0
+"""Seconds: rows that are older than this are of a past that is played again, and not behind."""
 
 
 @dataclass
@@ -96,7 +98,10 @@ def _lag(report: dict[str, Any], seconds: float) -> float | None:
     latest = ((report.get("observedMetrics") or {}).get(INPUT) or {}).get("latest")
     began = _moment(report.get("timestamp"))
     when = _moment(latest)
-    return None if began is None or when is None else max(0.0, (began - when).total_seconds() + seconds)
+    if began is None or when is None:
+        return None
+    lag = max(0.0, (began - when).total_seconds() + seconds)
+    return lag if lag < LONGEST_LAG else None
 
 
 def _moment(text: Any) -> datetime.datetime | None:
