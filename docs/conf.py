@@ -34,6 +34,6 @@ python_maximum_signature_line_length = 100
 nitpicky = True
 # Types of other packages, whose documents are on other hosts, and aliases that say by their name what they are.
 _OTHERS = r"(pa|np|npt|os|click)\..*|DataFrame|SparkSession|StreamingQuery|Path|Any|Callable.*|Decimal|Fraction"
-_ALIASES = r"Booleans|Boundaries|Column|Direction|Distribution|Floats|Id|Integers|MissingPolicy|Rules|ScoreFunction"
-_ALIASES += r"|Table|Theta"
-nitpick_ignore_regex = [("py:class", _OTHERS), ("py:class", _ALIASES)]
+_ALIASES = "Booleans Boundaries Column Direction Distribution Floats Id Integers Kind MissingPolicy Rules ScoreFunction"
+_ALIASES += " Table Theta"
+nitpick_ignore_regex = [("py:class", _OTHERS), ("py:class", _ALIASES.replace(" ", "|"))]

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md do what it says: its Python is run, its pipeline is checked."""
+"""The documents with examples for Spark do what they say, all of them in one session."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from skytide.spark.pipeline import Pipeline
+from tests.documents.blocks import DOCUMENTS, ROOT, name_of, needs_spark, to_run
+from tests.documents.session import Session
 from tests.spark.sources.coordinators import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+PATH = ROOT / "docs" / "spark.md"
+GUIDE = PATH.read_text(encoding="utf-8")
+OTHERS = [path for path in DOCUMENTS if needs_spark(path) and path != PATH]
+FLIGHTS = "ts TIMESTAMP, flight STRING, origin STRING, delay DOUBLE, distance DOUBLE"
 
 PLACES = [
     *("cars.parquet", "best.parquet", "in", "changes", "dead-letters", "current", "checkpoint"),
@@ -24,21 +29,23 @@ PLACES = [
 ]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+@pytest.mark.parametrize("path", OTHERS, ids=name_of)
+def test_a_document_gives_what_it_shows_on_spark(path: Path, spark: SparkSession, tmp_path: Path) -> None:
+    session = Session(tmp_path, spark)
+    if path == ROOT / "README.md":
+        put_flights(tmp_path / "in")
+        session.names["flights"] = spark.readStream.schema(FLIGHTS).parquet(str(tmp_path / "in"))
+    try:
+        session.run(path)
+        for query in spark.streams.active:
+            query.processAllAvailable()
+    finally:
+        for query in spark.streams.active:
+            query.stop()
 
 
-def test_the_pipeline_of_the_guide_is_one(tmp_path: Path) -> None:
-    (block,) = blocks("toml")
-    (tmp_path / "flights").mkdir()
-    (tmp_path / "flights.toml").write_text(block, encoding="utf-8")
-    assert "window" in Pipeline.load(str(tmp_path / "flights.toml")).described()
-
-
-def test_the_python_of_the_guide_runs(spark: SparkSession, tmp_path: Path) -> None:
-    cars = {"price": [1.0, 2.0], "mpg": [9.0, 8.0], "brand": ["a", "a"]}
-    pq.write_table(pa.table(cars), tmp_path / "cars.parquet")
-    (tmp_path / "in").mkdir()
+def put_flights(folder: Path) -> None:
+    folder.mkdir()
     start = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
     flights = {
         "ts": pa.array([start, start + dt.timedelta(hours=9)], pa.timestamp("us", "UTC")),
@@ -47,14 +54,21 @@ def test_the_python_of_the_guide_runs(spark: SparkSession, tmp_path: Path) -> No
         "delay": [3.0, 4.0],
         "distance": [100.0, 90.0],
     }
-    pq.write_table(pa.table(flights), tmp_path / "in" / "1.parquet")
+    pq.write_table(pa.table(flights), folder / "1.parquet")
+
+
+def test_the_python_of_the_guide_runs(spark: SparkSession, tmp_path: Path) -> None:
+    cars = {"price": [1.0, 2.0], "mpg": [9.0, 8.0], "brand": ["a", "a"]}
+    pq.write_table(pa.table(cars), tmp_path / "cars.parquet")
+    put_flights(tmp_path / "in")
     names: dict[str, Any] = {}
     with Running(tmp_path / "coordinator") as running:
         running.move(range(2))
-        for block in blocks("python"):
+        for block in to_run(PATH, "python"):
+            text = block.text
             for place in PLACES:
-                block = block.replace(f'"{place}"', repr(str(tmp_path / place)))
-            exec(block.replace("http://127.0.0.1:8750", running.url), names)  # noqa: S102
+                text = text.replace(f'"{place}"', repr(str(tmp_path / place)))
+            exec(text.replace("http://127.0.0.1:8750", running.url), names)  # noqa: S102
             query = names.pop("query", None)
             if query is not None:
                 query.processAllAvailable()

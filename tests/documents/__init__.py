@@ -1,0 +1,1 @@
+"""What runs the examples of the documents."""
