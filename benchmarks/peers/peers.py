@@ -100,10 +100,10 @@ def compare(peer: Peer, shape: Shape, values: Floats, budget: float, repeats: in
     equal, last, expected, compared = True, 0.0, 0.0, 0
     for size in parts(len(values), peer.least):
         part = np.ascontiguousarray(values[:size])
-        if not compared:  # what is loaded or compiled at the first call counts on neither side
+        if not compared and repeats > 1:  # what is loaded or compiled at the first call counts on neither side
             peer.theirs(part), peer.ours(part)
         taken, answer = peer.theirs(part)
-        _, mine = peer.ours(part)
+        ours, mine = peer.ours(part)
         equal, compared = equal and answer == mine, size
         # One part says nothing of growth: what it took may be what the peer takes to begin.
         growth = min(2.0, max(0.0, math.log(taken / last, GROWTH))) if last else 0.0
@@ -111,10 +111,10 @@ def compare(peer: Peer, shape: Shape, values: Floats, budget: float, repeats: in
         if expected > budget:
             break
     done = compared == len(values)
-    ours, spent = math.inf, last
-    for turn in range(repeats):
+    spent, ours = last, ours if done else math.inf
+    for _ in range(int(done), repeats):
         ours = min(ours, peer.ours(values)[0])
-        if done and turn and spent + last < budget:
+        if done and spent + last < budget:
             taken, answer = peer.theirs(values)
             last, spent, equal = min(last, taken), spent + taken, equal and answer == mine
     members = len(answer) if isinstance(answer, list) else int(answer["last"])
