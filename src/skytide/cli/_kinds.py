@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 KINDS = ("skyline", "window", "uncertain", "snapshots", "monitor", "fragments")
 
@@ -33,7 +34,7 @@ def deduced(arguments: Sequence[str]) -> str:
     for option, kind in _SAYING.items():
         if option in options:
             return kind
-    methods = [after for one, after in zip(given, given[1:], strict=False) if one == "--method"]
+    methods = [after for one, after in pairwise(given) if one == "--method"]
     methods += [one.partition("=")[2] for one in given if one.startswith("--method=")]
     if any(method in _METHODS for method in methods):
         return "monitor"

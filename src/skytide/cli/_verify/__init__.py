@@ -1,0 +1,6 @@
+"""What `skytide verify` does: the commands' own runs, compared with the definitions on the user's data.
+
+`rows` reads DATA once more, `definition` says what the answer of a population is, `windows` and `updates` say what the
+population is at each instant, `comparing` follows the change streams beside them, `runs` runs the commands, `shrinking`
+makes a failing input small. Nothing here uses `skytide.kernel` or `skytide.monitors`.
+"""

@@ -1,0 +1,174 @@
+"""One command over DATA, all its runs, and what the definitions say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from skytide.cli._progress import opened
+from skytide.cli._verify.comparing import Disagreement, Only, Pace, Stream, compare
+from skytide.cli._verify.populations import Fragments, Living, Population, Uncertain, Updates
+from skytide.cli._verify.resting import expected_rows, ranking_wrong, rows_wrong
+from skytide.cli._verify.rows import Question, Rows, read_rows
+from skytide.cli._verify.runs import SAMPLING, Choice, Commands, Told, letters_wrong, stream_of, texts_of
+from skytide.cli._verify.sampled import Series, cost_wrong, quality_wrong
+from skytide.errors import MissingDependencyError
+from skytide.reference.frequent import exact
+
+POPULATIONS: dict[str, Callable[[Question, Rows], Population]] = {
+    "window": Living,
+    "uncertain": Uncertain,
+    "snapshots": Updates,
+    "monitor": Updates,
+    "fragments": Fragments,
+}
+_PLAIN = {"frequent": None, "theta": None, "over": None}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found of one run: what of it was looked at, at how many of how many instants."""
+
+    choice: Choice
+    what: str
+    rows: int
+    instants: int
+    checked: int
+    finding: Disagreement | None = None
+    skipped: str = ""
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+class Verification:
+    """All runs of a command over DATA; `pace` makes the pace of each comparison."""
+
+    def __init__(
+        self,
+        question: Question,
+        commands: Commands,
+        choices: list[Choice],
+        pace: Callable[[], Pace],
+        watch: Callable[[float], None] = lambda share: None,
+    ) -> None:
+        self._question, self._commands, self._choices = question, commands, choices
+        self._pace, self._watch = pace, watch
+
+    def results(self, data: str) -> list[Result]:
+        """Run everything, and compare. Data that every run refuses is an error of the input."""
+        if self._question.kind == "skyline":
+            return self._skylines(data)
+        if self._question.options.get("final"):
+            return self._rankings(data)
+        return self._streams(data)
+
+    # -- streams -------------------------------------------------------------------------------------------------------
+
+    def _streams(self, data: str) -> list[Result]:
+        options = self._question.options
+        theta = options.get("frequent") or options.get("theta")
+        approximate = [one for one in self._choices if one["method"] in SAMPLING]
+        certain = [one for one in self._choices if one not in approximate]
+        told = self._told(data, certain or [{"method": "naive"}], _PLAIN)
+        rows, population = self._population(data)
+        results, streams = self._compared(told, rows, population)
+        if theta is None and not approximate:
+            return results
+        right = [stream for result, stream in zip(results, streams, strict=True) if result.finding is None]
+        results = results if certain else [one for one in results if one.finding is not None]
+        if not right:
+            return results
+        snapshots = population.instants[population.taken] if isinstance(population, Updates) else population.instants
+        series = Series(snapshots, right[0], exact(theta or 1), options["over"] or 1)
+        if theta is not None and certain:
+            results += self._compared(self._told(data, certain, {}), rows, series.counted(), "frequent")[0]
+        return results + (self._approximate(data, approximate, rows, series) if approximate else [])
+
+    def _told(self, data: str, choices: list[Choice], changed: dict[str, Any]) -> list[tuple[Choice, Told]]:
+        found = [(choice, self._commands.told(data, **{**changed, **choice})) for choice in choices]
+        refusals = [told.refusal for _, told in found if told.refusal is not None]
+        if refusals and len(refusals) == len(found):
+            raise refusals[0]
+        return found
+
+    def _opened(self, data: str) -> Any:
+        texts = [] if self._question.kind == "skyline" else texts_of(self._question)
+        return opened("verify", data, typed=self._question.time is not None, text=texts)
+
+    def _population(self, data: str) -> tuple[Rows, Population]:
+        with self._opened(data) as source:
+            rows = read_rows(self._question, source)
+        return rows, POPULATIONS[self._question.kind](self._question, rows)
+
+    def _compared(
+        self, told: list[tuple[Choice, Told]], rows: Rows, population: Population, what: str = "changes"
+    ) -> tuple[list[Result], list[Stream]]:
+        """Follow the streams of runs beside a population; equal streams are one."""
+        none = Stream(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
+        streams = [none if one.table is None else stream_of(one.table, rows.unit) for _, one in told]
+        first: dict[int, int] = {}
+        for place, stream in enumerate(streams):
+            first[place] = next((before for before in first if streams[before].same(stream)), place)
+        distinct = sorted(set(first.values()))
+        found = compare(population, [streams[place] for place in distinct], self._pace(), self._watch)
+        findings = dict(zip(distinct, found.findings, strict=True))
+        if len(distinct) > 1 and not any(findings.values()):
+            findings = self._told_apart(rows, streams, distinct, what)
+        results = []
+        for place, (choice, one) in enumerate(told):
+            wrong = one.wrong() or findings[first[place]] or letters_wrong(rows, one)
+            wrong = wrong or cost_wrong(choice["method"], one.cost)
+            if wrong is not None and wrong.time is not None:
+                wrong = replace(wrong, time=rows.unit.shown(wrong.time))
+            results.append(Result(choice, what, rows.total, found.instants, found.checked, wrong))
+        return results, streams
+
+    def _told_apart(
+        self, rows: Rows, streams: list[Stream], distinct: list[int], what: str
+    ) -> dict[int, Disagreement | None]:
+        """Streams differ where nobody looked: look there. Only the first difference is looked at."""
+        at = min(streams[distinct[0]].parts_from(streams[place]) for place in distinct[1:])
+        if what != "changes":
+            return dict.fromkeys(distinct, Disagreement("the runs differ from each other", at))
+        population = POPULATIONS[self._question.kind](self._question, rows)
+        found = compare(population, [streams[place] for place in distinct], Only(population.instants, at), self._watch)
+        return dict(zip(distinct, found.findings, strict=True))
+
+    def _approximate(self, data: str, choices: list[Choice], rows: Rows, series: Series) -> list[Result]:
+        """Sampling and hybrid: their answers follow from the sampled skylines; how good they are is reported."""
+        options = self._question.options
+        told = self._told(data, choices, {})
+        schedule = series.schedule(options["epsilon"], options["delta"], options["seed"])
+        results, streams = self._compared(told, rows, series.counted(schedule), "sampled")
+        found = []
+        for result, stream, (_, one) in zip(results, streams, told, strict=True):
+            figures = series.quality(stream, options["epsilon"]) if result.finding is None else {}
+            finding = result.finding or quality_wrong(figures, one.cost)
+            found.append(replace(result, finding=finding, figures=figures))
+        return found
+
+    # -- answers at rest -----------------------------------------------------------------------------------------------
+
+    def _skylines(self, data: str) -> list[Result]:
+        told = self._told(data, self._choices, {})
+        with self._opened(data) as source:
+            rows = read_rows(self._question, source)
+            expected = expected_rows(self._question, rows, source)
+        results = []
+        for choice, one in told:
+            if isinstance(one.refusal, MissingDependencyError):
+                results.append(Result(choice, "skyline", rows.total, 1, 0, skipped=str(one.refusal)))
+                continue
+            results.append(Result(choice, "skyline", rows.total, 1, 1, one.wrong() or rows_wrong(expected, one)))
+        return results
+
+    def _rankings(self, data: str) -> list[Result]:
+        told = self._told(data, self._choices, {})
+        rows, population = self._population(data)
+        assert isinstance(population, Uncertain)
+        return [
+            Result(choice, "last window", rows.total, 1, 1, one.wrong() or ranking_wrong(population, one))
+            for choice, one in told
+        ]
