@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skytide.batch import skyline
-from skytide.errors import InputError
+from skytide.errors import InputError, OptionError
 from skytide.model import Booleans, Column, Floats, Integers, MissingPolicy, Preference
 from skytide.tables import Table, group_codes, numbers, open_table, oriented, row_count
 
@@ -70,11 +71,37 @@ class Explanation:
     alone: tuple[Bound | None, ...] = ()
     smallest: Move | None = None
     slack: tuple[Bound | None, ...] = ()
+    among: tuple[Any, Preference] | None = field(default=None, repr=False, compare=False)
+    """The table and the preference that were asked about."""
 
     @property
     def inside(self) -> bool:
         """Whether the row is in the skyline."""
         return len(self.dominators) == 0
+
+    def plot(self, path: str | Path | None = None, *, name: str | None = None) -> Any:
+        """A matplotlib figure: the row, its dominators, and where the smallest change would put it. O(n).
+
+        With `path` it is also written there: .png, .svg or .pdf. `name` is what the row is called. Needs matplotlib.
+        """
+        from skytide.plots import Explained, Sample, explained
+
+        if self.among is None:
+            raise OptionError("the explanation does not know its table", remedy="let explain() make it")
+        table, preference = self.among
+        values = np.column_stack([numbers(table, column) for column in preference.names])
+        target = None
+        if self.smallest is not None:
+            target = values[self.row].copy()
+            for bound in self.smallest.bounds:
+                target[preference.names.index(bound.column)] = bound.value
+        rivals = values
+        if preference.by:
+            codes, _ = group_codes(table, tuple(preference.by))
+            rivals = values[codes == codes[self.row]]
+        called = str(self.row + 1) if name is None else name
+        shown = Explained(preference, called, values[self.row], values[self.dominators], Sample.of(rivals), target)
+        return explained(shown, path)
 
 
 def explain(data: Table, preference: Preference, row: int, *, nulls: MissingPolicy = "error") -> Explanation:
@@ -103,7 +130,8 @@ def explain(data: Table, preference: Preference, row: int, *, nulls: MissingPoli
         same = codes[places] == codes[row]
         places, values, mine = places[same], values[same], int(np.count_nonzero(same[:mine]))
     case = _Case(table, preference, places, values, mine)
-    return case.outside() if case.above.any() else case.inside()
+    found = case.outside() if case.above.any() else case.inside()
+    return replace(found, among=(table, preference))
 
 
 def _rivals(table: Any, preference: Preference, nulls: MissingPolicy) -> tuple[Integers, Floats]:

@@ -32,6 +32,11 @@ class Pace:
         self._first: float | None = None
         self._rows = 0
 
+    @property
+    def by_times(self) -> bool:
+        """Whether the times of the rows decide."""
+        return self._speed is not None
+
     def pieces(self, times: Any, rows: int) -> list[int]:
         """Where so many rows are to be cut so that a page moves smoothly."""
         if self._speed is not None and times is not None:

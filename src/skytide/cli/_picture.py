@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from skytide.plots import (
     check_plot,
     need_matplotlib,
     picture,
+    rows_picture,
 )
 from skytide.plots.stays import MOST_ROWS
 from skytide.streams.files import Chunk, Numbers, Source, check_output
@@ -88,6 +90,15 @@ def split(columns: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in columns.split(","))
 
 
+def check_preferred(chosen: Sequence[str], names: Sequence[str]) -> None:
+    """An error where a column to draw is not one of the preference."""
+    for name in chosen:
+        if name not in names:
+            raise OptionError(
+                "is not a preference column", value=name, remedy=f"draw two or three of: {', '.join(names)}"
+            )
+
+
 def group_text(group: tuple[Any, ...]) -> str:
     """A group as a legend says it."""
     return ", ".join("NULL" if part is None else str(part) for part in group)
@@ -103,26 +114,18 @@ class StreamPicture(Watcher):
         if self._chosen is not None:
             check_plot(path, self._chosen)
         if preference is not None:
-            self._check_columns(preference)
+            check_preferred(self._chosen or (), [str(name) for name in preference.names])
         self._times: list[npt.NDArray[Any]] = []
         self._signs: list[npt.NDArray[Any]] = []
         self._thresholds: list[Floats] = []
         self._ids: list[npt.NDArray[Any]] = []
         self._now: Any = None
 
-    def _check_columns(self, preference: Preference) -> None:
-        names = [str(name) for name in preference.names]
-        for name in self._chosen or ():
-            if name not in names:
-                raise OptionError(
-                    "is not a preference column", value=name, remedy=f"draw two or three of: {', '.join(names)}"
-                )
-
     def began(self, about: About) -> None:
         """Choose the columns."""
         self._about = about
-        self._check_columns(about.preference)
         names = tuple(str(name) for name in about.preference.names)
+        check_preferred(self._chosen or (), names)
         self._columns = self._chosen or names
         self._places = [names.index(name) for name in self._columns]
         self._sample = LivingSample(len(self._columns))
@@ -244,11 +247,34 @@ class StreamPicture(Watcher):
         return [stay for one in longest for stay in stays[one]]
 
 
-def draw_board(board: Any, path: str) -> None:
+class RowsPicture:
+    """Draws rows that pass, whatever they are for."""
+
+    def __init__(self, path: str, title: str, columns: tuple[str, ...]) -> None:
+        check_picture(path)
+        self._path, self._title, self._columns = path, title, columns
+        self._sample = Sample(len(columns))
+
+    def see(self, table: pa.Table) -> None:
+        """Take note of rows on their way."""
+        self._sample.add(np.column_stack([np.asarray(table.column(name), np.float64) for name in self._columns]))
+
+    def draw(self) -> None:
+        """Write the picture; it appears whole or not at all."""
+        heading = f"{self._sample.seen:,} {self._title}"
+        drawn(self._path, lambda path: rows_picture(self._columns, self._sample, path, heading=heading))
+
+
+def draw_board(board: Any, path: str, columns: str | None = None) -> None:
     """Draw what a board holds: its last answer and the size of it over time."""
     kept = board.recording()
     state, names = kept["state"], [str(name) for name in board.preference.names]
-    inside, rest = (_matrix([row[4] for row in rows], len(names)) for rows in (state["rows"], kept["rest"]))
+    chosen = names if columns is None else list(split(columns))
+    if columns is not None:
+        check_plot(path, tuple(chosen))
+        check_preferred(chosen, names)
+    places = [names.index(name) for name in chosen]
+    inside, rest = (_matrix([row[4] for row in rows], len(names))[:, places] for rows in (state["rows"], kept["rest"]))
     groups = [str(row[2]) for row in state["rows"]] if board.preference.by else None
     chances = [row[5] for row in state["rows"]]
     known = np.array(chances, np.float64) if chances and None not in chances else None
@@ -258,9 +284,10 @@ def draw_board(board: Any, path: str) -> None:
         times = times.astype("datetime64[ms]")
     counts = np.diff(np.array([0, *kept["sizes"]["size"]], np.int64))
     sizes = Sizes(times, np.array(kept["sizes"]["size"], np.int64), np.maximum(counts, 0), np.maximum(-counts, 0))
-    answer = Answer(board.preference, tuple(names), inside, sample, None if known is not None else groups, known)
+    answer = Answer(board.preference, tuple(chosen), inside, sample, None if known is not None else groups, known)
     heading = f"{len(inside):,} rows in the skyline of {state['title']}"
-    scene = Scene(answer, heading, len(names) > 2, sizes={"skyline": sizes}, ledger=state["ledger"])
+    parallel = len(names) > 2 and columns is None
+    scene = Scene(answer, heading, parallel, sizes={"skyline": sizes}, ledger=state["ledger"])
     drawn(path, lambda target: picture(scene, target))
 
 

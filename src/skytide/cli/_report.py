@@ -70,6 +70,12 @@ class Report:
         values = {int(place): {name: texts[name][at] for name in names} for at, place in enumerate(rows)}
         return cls(found, preference, source.label, wanted, dict(zip(rows.tolist(), ids, strict=True)), values, listed)
 
+    def draw(self, path: str) -> None:
+        """The explanation as a picture, which appears whole or not at all."""
+        from skytide.cli._picture import drawn
+
+        drawn(path, lambda target: self.found.plot(target, name=self.wanted))
+
     # -- for people ----------------------------------------------------------------------------------------------------
 
     def as_text(self) -> str:

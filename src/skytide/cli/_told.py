@@ -18,7 +18,7 @@ from skytide.model import Booleans, Floats, duration_value
 from skytide.tables import as_array
 
 if TYPE_CHECKING:
-    from skytide.cli._stream import Batch
+    from skytide.cli._batch import Batch
 
 
 class Told:

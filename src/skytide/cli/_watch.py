@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,9 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from skytide.cli._completing import files
+from skytide.cli._serving import page_packages
 
 if TYPE_CHECKING:
-    from skytide.cli._stream import Batch
+    from skytide.cli._batch import Batch
     from skytide.model import Preference
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -118,21 +118,6 @@ class Watcher:
         """The run has ended with an error."""
 
 
-@contextmanager
-def need_dashboard() -> Iterator[None]:
-    """An error that says what to install, where the page and what it needs cannot be loaded."""
-    from skytide.errors import MissingDependencyError
-
-    try:
-        yield
-    except ImportError as error:
-        if isinstance(error, MissingDependencyError):
-            raise
-        raise MissingDependencyError(
-            f"a page to look at needs more packages ({error})", remedy="pip install 'skytide[dashboard]'"
-        ) from None
-
-
 class Watch:
     """The watchers of one run, and what the run does for them."""
 
@@ -152,7 +137,7 @@ class Watch:
 
             watchers.append(StreamPicture(plot, plot_columns, **how))
         if report:
-            with need_dashboard():
+            with page_packages():
                 from skytide.cli._boards import Report
             watchers.append(Report(report))
         context = click.get_current_context(silent=True)

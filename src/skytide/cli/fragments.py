@@ -9,7 +9,8 @@ import click
 from skytide.cli._completing import columns
 from skytide.cli._options import data_argument, expression_options, nulls_option, output_option
 from skytide.cli._progress import opened
-from skytide.cli._stream import MovesRun, check_cost, check_outputs, cost_option, letters_option, names_of, write_cost
+from skytide.cli._stream import MovesRun, names_of
+from skytide.cli._stream_options import check_cost, check_outputs, cost_option, letters_option, write_cost
 from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:

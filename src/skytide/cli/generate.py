@@ -9,6 +9,7 @@ import click
 
 from skytide.cli._options import output_option
 from skytide.cli._progress import Progress
+from skytide.cli._watch import plot_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +40,8 @@ STREAMS = ("spikes", "uncertain", "walk", "jitter", "fragments")
 )
 @click.option("--mean", type=float, default=0.5, show_default=True, help="Of normal probabilities.")
 @output_option
-def command(kind: str, rows: int, output: str | None, **settings: Any) -> None:
+@plot_option
+def command(kind: str, rows: int, output: str | None, plot: str | None, **settings: Any) -> None:
     """Rows of a KIND, with columns x1 to xd.
 
     \b
@@ -56,6 +58,7 @@ def command(kind: str, rows: int, output: str | None, **settings: Any) -> None:
     from skytide.streams.files import Output, check_output
 
     check_output(output)
+    picture = _picture(plot, kind, settings["dimensions"]) if plot else None
     chunks = _chunks(kind, rows, **settings)
     first = next(chunks)
     written = 0
@@ -63,10 +66,20 @@ def command(kind: str, rows: int, output: str | None, **settings: Any) -> None:
         for table in _chain(first, chunks):
             part: pa.Table = table.slice(0, rows - written)
             target.write(part)
+            if picture is not None:
+                picture.see(part)
             written += part.num_rows
             progress.update(written / max(1, rows))
             if written == rows:
                 break
+        if picture is not None:
+            picture.draw()
+
+
+def _picture(path: str, kind: str, dimensions: int) -> Any:
+    from skytide.cli._picture import RowsPicture
+
+    return RowsPicture(path, f"{kind} rows", tuple(f"x{place + 1}" for place in range(dimensions)))
 
 
 def _chain(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +13,10 @@ import click
 from skytide.cli._completing import files
 from skytide.cli._serving import listen_option, open_option, page_packages, serving
 from skytide.cli._voice import Voice
+from skytide.cli._watch import watch_options
 
 if TYPE_CHECKING:
+    from skytide.dashboard import Board
     from skytide.spark.pipeline import Pipeline
 
 FAILED = 1
@@ -29,6 +32,7 @@ FAILED = 1
 @listen_option
 @open_option
 @click.option("--stay", is_flag=True, help="Serve the page on when the job has ended, until Ctrl-C.")
+@watch_options
 def command(
     pipeline: str,
     once: bool,
@@ -39,6 +43,9 @@ def command(
     listen: str | None,
     open_browser: bool,
     stay: bool,
+    plot: str | None,
+    plot_columns: str | None,
+    report: str | None,
 ) -> int:
     """Run the job that PIPELINE.toml describes: source, prepare, query, sink.
 
@@ -55,13 +62,14 @@ def command(
         raise click.UsageError("give either --master or --remote")
     if not dashboard and (listen is not None or open_browser or stay):
         raise click.UsageError("--listen, --open and --stay are of the page: give --dashboard, too")
+    keep = _kept(plot, plot_columns, report)
     voice = Voice.here()
     plan = Pipeline.load(pipeline, once=once, master=master, remote=remote)
     if check:
         voice.note(f"{pipeline}: {plan.described()}")
         return 0
     page = _page(plan, listen, open_browser, stay, voice) if dashboard else contextlib.nullcontext()
-    with page:
+    with page, _keeping(plan, keep):
         try:
             return run(plan, voice.note)
         except RunFailedError as failure:
@@ -83,3 +91,39 @@ def _page(plan: Pipeline, listen: str | None, open_browser: bool, stay: bool, vo
             voice.note("the page is served until Ctrl-C")
             with contextlib.suppress(KeyboardInterrupt):
                 threading.Event().wait()
+
+
+def _kept(plot: str | None, plot_columns: str | None, report: str | None) -> list[Callable[[Board], None]]:
+    """What is to be made of the board of the run when it has ended; an error where that cannot be done."""
+    if plot_columns and not plot:
+        raise click.UsageError("--plot-columns needs --plot FILE")
+    kept: list[Callable[[Board], None]] = []
+    if plot:
+        from skytide.cli._picture import check_picture, draw_board
+
+        check_picture(plot)
+        kept.append(partial(draw_board, path=plot, columns=plot_columns))
+    if report:
+        with page_packages():
+            from skytide.cli._boards import check_page
+            from skytide.dashboard import write_report
+
+        check_page(report)
+        kept.append(partial(write_report, path=report))
+    return kept
+
+
+@contextlib.contextmanager
+def _keeping(plan: Pipeline, keep: list[Callable[[Board], None]]) -> Iterator[None]:
+    """Follow the run, and keep what it was."""
+    if not keep:
+        yield
+        return
+    with page_packages():
+        from skytide.dashboard.pipeline import PipelineFollower
+    follower = PipelineFollower(plan, fresh=True)
+    with follower:
+        yield
+    follower.close()
+    for make in keep:
+        make(follower.board)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skytide.cli._completing import files
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
 from skytide.cli._progress import Progress, opened
+from skytide.cli._serving import page_packages
+from skytide.cli._watch import watch_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
     "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True, help="Who does the work."
 )
 @output_option
-@click.option(
-    "--plot", metavar="FILE", shell_complete=files, help="Draw the skyline against the rest: a .png, .svg or .pdf file."
-)
-@click.option("--plot-columns", metavar="A,B[,C]", help="The columns to draw. Default: the first preference columns.")
+@watch_options
 def command(
     data: str,
     minimize: tuple[str, ...],
@@ -39,6 +37,7 @@ def command(
     output: str | None,
     plot: str | None,
     plot_columns: str | None,
+    report: str | None,
 ) -> None:
     """The rows of DATA in the skyline, in input order, all columns.
 
@@ -60,6 +59,11 @@ def command(
         from skytide.cli._picture import Picture
 
         picture = Picture(plot, plot_columns, preference)
+    kept = None
+    if report:
+        with page_packages():
+            from skytide.cli._boards import TableReport
+        kept = TableReport(report, data, preference)
     with opened("skyline", data) as source, Progress("skyline") as progress:
         typed = source.verbatim and output is not None and output.lower().endswith((".parquet", ".jsonl"))
         guess = TypeGuess(source.names) if typed else None
@@ -70,12 +74,16 @@ def command(
                 guess.see(chunk.table)
             if picture is not None:
                 picture.see(chunk)
+            if kept is not None:
+                kept.see(chunk)
 
         find = spark_skyline if engine == "spark" else local_skyline
         more = tuple(picture.columns) if picture is not None else ()
         table = find(source, preference, nulls, watch=watch, more=source_columns(source, guess, more))
         if picture is not None:
             picture.draw(table, source)
+        if kept is not None:
+            kept.write(table, source)
         write_table(output, typed_table(table, guess, output))
 
 

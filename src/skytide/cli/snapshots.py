@@ -9,7 +9,8 @@ import click
 from skytide.cli._completing import columns, files
 from skytide.cli._options import data_argument, nulls_option, output_option, preference_of, preference_options
 from skytide.cli._progress import opened
-from skytide.cli._stream import ObjectsRun, check_outputs, letters_option, number_or_text
+from skytide.cli._stream import ObjectsRun, number_or_text
+from skytide.cli._stream_options import check_outputs, letters_option
 from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:

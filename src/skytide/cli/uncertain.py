@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skytide.cli._batch import Batch
 from skytide.cli._completing import columns
 from skytide.cli._options import (
     data_argument,
@@ -17,16 +18,8 @@ from skytide.cli._options import (
     preference_options,
 )
 from skytide.cli._progress import Progress, opened
-from skytide.cli._stream import (
-    Batch,
-    Run,
-    check_outputs,
-    check_window,
-    letters_option,
-    names_of,
-    number_or_text,
-    window_options,
-)
+from skytide.cli._stream import Run, names_of, number_or_text
+from skytide.cli._stream_options import check_outputs, check_window, letters_option, window_options
 from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from skytide.cli._options import (
     preference_options,
 )
 from skytide.cli._progress import opened
-from skytide.cli._stream import Run, check_outputs, check_window, letters_option, number_or_text, window_options
+from skytide.cli._stream import Run, number_or_text
+from skytide.cli._stream_options import check_outputs, check_window, letters_option, window_options
 from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:

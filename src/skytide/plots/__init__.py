@@ -19,6 +19,7 @@ from skytide.plots.pictures import (
     ledger_picture,
     picture,
     ranking_picture,
+    rows_picture,
     sizes_picture,
     stays_picture,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "need_matplotlib",
     "picture",
     "ranking_picture",
+    "rows_picture",
     "save",
     "sizes_picture",
     "stays_picture",

@@ -104,6 +104,21 @@ def legend(figure: Any, answer: Answer, drawn: Any = None) -> None:
             handle.set_sizes([30])
 
 
+def draw_rows(axes: Any, columns: tuple[str | int, ...], rows: Floats) -> None:
+    """Rows without an answer, in up to three columns; axes for three must be in space."""
+    shown = rows[finite(rows)]
+    if len(columns) == 1:
+        axes.hist(shown[:, 0], bins=min(80, max(5, len(shown) // 20)), color=BLUE, alpha=0.8)
+        axes.set_ylabel("rows", color=INK)
+    else:
+        space: dict[str, Any] = {"depthshade": False} if len(columns) == 3 else {}
+        axes.scatter(*shown.T, s=14 if len(shown) < 1500 else 5, color=BLUE, alpha=0.45, linewidths=0, **space)
+    for name, label in zip("xyz", columns, strict=False):
+        getattr(axes, f"set_{name}label")(str(label), color=INK)
+    if len(columns) < 3:
+        plain_axes(axes)
+
+
 # -- one, two, three columns -------------------------------------------------------------------------------------------
 
 
@@ -280,4 +295,5 @@ def lines(axes: Any, places: Floats, *, label: str | None = None, **style: Any) 
     across = np.broadcast_to(np.arange(places.shape[1], dtype=float), places.shape)
     axes.add_collection(LineCollection(list(np.stack([across, places], axis=2)), **style))
     if label is not None:
-        axes.add_line(Line2D([], [], color=style["color"], linewidth=2, label=label))
+        dashes = style.get("linestyle", "-")
+        axes.add_line(Line2D([], [], color=style["color"], linewidth=2, linestyle=dashes, label=label))

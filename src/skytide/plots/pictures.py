@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from skytide.plots._style import INK, finished, new_figure, plain_axes, title
-from skytide.plots.answers import Answer, draw_answer, draw_parallel, headline, legend
+from skytide.plots.answers import Answer, draw_answer, draw_parallel, draw_rows, headline, legend
 from skytide.plots.ledger import draw_ledger
+from skytide.plots.sample import Sample
 from skytide.plots.series import Sizes, draw_sizes, draw_turnover, time_axis
 from skytide.plots.stays import Stay, draw_stays
 
 _NEVER = Sizes.of(np.zeros(0), np.zeros(0))
 MOST_BARS = 30
+MOST_AGAINST = 5
+FEWER = 4_000
 
 
 @dataclass(frozen=True)
@@ -117,3 +120,28 @@ def ranking_picture(ranking: Sequence[tuple[Any, float]], path: str | Path | Non
 def answer_picture(answer: Answer, path: str | Path | None = None, *, heading: str | None = None) -> Any:
     """The answer against the rest alone: one, two or three columns, or more side by side."""
     return picture(Scene(answer=answer, title=heading, parallel=len(answer.columns) > 3), path)
+
+
+def rows_picture(
+    columns: tuple[str, ...], rows: Sample, path: str | Path | None = None, *, heading: str | None = None
+) -> Any:
+    """Rows that nobody prefers: one to three columns, or more of them against each other."""
+    figure = new_figure(8.6, 5.8) if len(columns) < 4 else new_figure(8.6, 8.2)
+    if len(columns) < 4:
+        axes = figure.add_subplot(projection="3d" if len(columns) == 3 else None)
+        draw_rows(axes, columns, rows.rows)
+        title(axes, heading or f"{rows.seen:,} rows")
+        return finished(figure, path)
+    shown = columns[:MOST_AGAINST]
+    grid = figure.subplots(len(shown), len(shown), squeeze=False)
+    for down, first in enumerate(shown):
+        for across, second in enumerate(shown):
+            axes = grid[down][across]
+            pair = rows.rows[:, [across, down]] if across != down else rows.rows[:, [across]]
+            draw_rows(axes, (second, first)[: pair.shape[1]], pair[:FEWER])
+            axes.tick_params(labelsize=6)
+            axes.set_xlabel(second if down == len(shown) - 1 else "", fontsize=8, color=INK)
+            axes.set_ylabel(first if not across else "", fontsize=8, color=INK)
+    more = f", the first {len(shown)} columns" if len(shown) < len(columns) else ""
+    figure.suptitle((heading or f"{rows.seen:,} rows") + more, x=0.01, ha="left", color=INK, fontsize=13)
+    return finished(figure, path)
