@@ -56,6 +56,11 @@ def fences(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
     lines[:] = found
 
 
+def not_worth_a_word(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Fields of tuples are in the signature already, and what Python writes about them says nothing."""
+    return True if (inspect.getdoc(thing) or "").startswith("Alias for field number") else None
+
+
 def by_short_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
 ) -> nodes.reference | None:
@@ -76,5 +81,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("autodoc-process-signature", as_written)
     app.connect("autodoc-process-docstring", fences)
+    app.connect("autodoc-skip-member", not_worth_a_word)
     app.connect("missing-reference", by_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
