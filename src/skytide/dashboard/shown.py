@@ -58,6 +58,11 @@ class Shown:
         new = [place for place, key in enumerate(keys) if key not in self._rows]
         if gone:
             self._leave(gone)
+        stay = [place for place, key in enumerate(keys) if key in self._rows]
+        same = rows.take(pa.array(stay, pa.int64()))
+        values = self._values(same)
+        if values.num_columns:  # they may be others
+            self._board.see(values, same.column("id"))
         if new:
             self._enter(self._not_before(rows.take(pa.array(new)).sort_by("time")))
 
@@ -86,10 +91,13 @@ class Shown:
         return list(zip(*columns, strict=True))
 
     def _show(self, rows: pa.Table) -> None:
+        limits = rows.column(THRESHOLD).to_pylist() if self._about.thresholds else None
+        values = self._values(rows)
+        given = values if values.num_columns else None
+        self._board.change(rows.column("time"), rows.column("change"), rows.column("id"), given, limits)
+
+    def _values(self, rows: pa.Table) -> pa.Table:
         about = self._about
         names = dict.fromkeys((*about.minimize, *about.maximize, *about.by, *about.extra))
         inner = {name: about.column(name) for name in names}
-        values = {name: rows.column(column) for name, column in inner.items() if column in rows.column_names}
-        limits = rows.column(THRESHOLD).to_pylist() if about.thresholds else None
-        given = pa.table(values) if values else None
-        self._board.change(rows.column("time"), rows.column("change"), rows.column("id"), given, limits)
+        return pa.table({name: rows.column(column) for name, column in inner.items() if column in rows.column_names})
