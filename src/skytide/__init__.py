@@ -23,11 +23,12 @@ _HOMES = {
     "Snapshots": "skytide.monitors.snapshots.snapshots",
     "UncertainWindow": "skytide.monitors.uncertain.window",
     "Window": "skytide.model",
+    "plot": "skytide.batch",
     "skyline": "skytide.batch",
 }
 
 if TYPE_CHECKING:
-    from skytide.batch import skyline
+    from skytide.batch import plot, skyline
     from skytide.errors import SkytideError
     from skytide.model import Change, Changes, Ledger, Preference, Window
     from skytide.monitors.frequent.frequent import Frequent
@@ -49,6 +50,7 @@ __all__ = [
     "Snapshots",
     "UncertainWindow",
     "Window",
+    "plot",
     "skyline",
 ]
 

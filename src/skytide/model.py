@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -232,6 +233,19 @@ class Changes:
         for time, sign, one in zip(self.times.tolist(), self.signs.tolist(), self.ids.tolist(), strict=True):
             yield Change(time, symbols[sign + 1], one)
 
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The size of the answer over time, as a matplotlib figure; with `path` it is also written there.
+
+        The changes must be those from the beginning. Needs matplotlib.
+
+        >>> changes = Changes.of(times=[1, 1, 3], signs=[1, 1, -1], ids=["a", "b", "a"])
+        >>> changes.plot().axes[0].lines[0].get_ydata().tolist()
+        [2, 1]
+        """
+        from skytide.plots import Sizes, sizes_picture
+
+        return sizes_picture({"skyline": Sizes.of(self.times, self.signs)}, path)
+
     @property
     def symbols(self) -> npt.NDArray[np.str_]:
         """The signs as `+` and `-`."""
@@ -318,6 +332,25 @@ class Ledger:
     ) -> int:
         """How many encoded bytes, of those that match. O(distinct kinds and receivers)."""
         return self._sum(1, direction, kind, receiver, initial)
+
+    def plot(self, path: str | Path | None = None, *, everything: int | None = None) -> Any:
+        """Messages by kind after the initialisation, as a matplotlib figure; with `path` it is also written there.
+
+        `everything` is how many messages it takes to send everything, to compare with. Needs matplotlib.
+
+        >>> ledger = Ledger()
+        >>> ledger.record("up", "failure", receiver="server", size=24)
+        >>> ledger.plot(everything=20).axes[0].get_title(loc="left")
+        '1 message, 5 % of sending everything'
+        """
+        from skytide.plots import ledger_picture
+
+        kinds = [
+            {"way": way, "kind": kind, "messages": count}
+            for way, told in self.by_kind().items()
+            for kind, count in told.items()
+        ]
+        return ledger_picture({"messages": self.messages(), "naive_messages": everything, "kinds": kinds}, path)
 
     def by_kind(self, *, initial: bool = False, sizes: bool = False) -> dict[str, dict[str, int]]:
         """Messages by direction and kind, or their bytes."""

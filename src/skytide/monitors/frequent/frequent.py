@@ -192,6 +192,24 @@ class Frequent:
         """
         return self._remembered().table()
 
+    def plot(self, path: str | os.PathLike[str] | None = None, *, most: int = 30) -> Any:
+        """The stays of `most` ids, those with the longest ones first, as a matplotlib figure: a bar per stay.
+
+        With `path` it is also written there. Needs matplotlib, and the history. O(all stays) per id.
+
+        >>> monitor = Frequent(theta=0.5, over=2)
+        >>> _ = monitor.observe(["a", "b"], time=1), monitor.observe(["b"], time=2)
+        >>> [label.get_text() for label in monitor.plot().axes[0].get_yticklabels()]
+        ['b', 'a']
+        """
+        from skytide.plots import Stay as Bar
+        from skytide.plots import stays_picture
+
+        stays = self._remembered().longest(len(self._history.log) + len(self._counts.members)) if self.snapshots else []
+        names = list(dict.fromkeys(stay.id for stay in stays))[:most]
+        bars = [Bar(one, entered, left) for one in names for entered, left in self.stays(one)]
+        return stays_picture(bars, self.latest, None if path is None else os.fspath(path))
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write `history()` to a file: .parquet, .csv or .jsonl. It appears whole or not at all."""
         from skytide.streams.files.output import write_table

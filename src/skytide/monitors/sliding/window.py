@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skytide.model import Booleans, Changes, Column, MissingPolicy, Preference, Window, check_missing_policy
+from skytide.monitors.drawing import answer_figure
 from skytide.monitors.sliding import stored
 from skytide.monitors.sliding.base import NEVER, NONE, Batch, MovingWindow, column_or_name, one_row
 from skytide.monitors.sliding.choice import maker
@@ -157,6 +159,25 @@ class SlidingWindow(MovingWindow):
             restored(columns, self.preference, self.nulls) if self.score is None else columns,
             self._times(times),
             groups,
+        )
+
+    def plot(self, path: str | Path | None = None, *, columns: Sequence[Column] | None = None) -> Any:
+        """The answer against what else is kept, as a matplotlib figure; with `path` it is also written there.
+
+        Up to three `columns` are drawn as they are, all of the preference if none are named; more than two side by
+        side. Needs matplotlib. Costs `skyline()` and the drawing.
+
+        >>> window = SlidingWindow(Preference.columns(2), count=9)
+        >>> _ = window.extend(np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))
+        >>> window.plot().axes[0].get_title(loc="left")
+        '2 rows in the skyline'
+        """
+        kept = [rows.values for rows in self._flow.answer_rows().values()]
+        rest = np.concatenate([np.zeros((0, self._flow.dimensions)), *kept])
+        if self.score is not None:
+            return answer_figure(Preference(minimize=["score"]), self.skyline(), rest, path, None)
+        return answer_figure(
+            self.preference, self.skyline(), restored(rest, self.preference, self.nulls), path, columns
         )
 
     def _answer(self, rows: Rows) -> Booleans:

@@ -7,8 +7,9 @@ may come out of order, and groups are independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from skytide.missing import with_worst
 from skytide.model import (
     Booleans,
     Changes,
+    Column,
     Floats,
     Integers,
     MissingPolicy,
@@ -27,6 +29,7 @@ from skytide.model import (
     check_missing_policy,
     duration_value,
 )
+from skytide.monitors.drawing import answer_figure
 from skytide.monitors.sliding.clock import LOWEST, Clock
 from skytide.monitors.sliding.groups import Groups
 from skytide.monitors.sliding.ids import net
@@ -241,6 +244,16 @@ class Snapshots:
             return self._standing(objects.skyline(), objects.values, objects.home)
         values, present, home = objects.after(waiting.handles, waiting.codes >> 2, self._effect(waiting))
         return self._standing(_skylines(values, present, home, self.nulls == "worst"), values, home)
+
+    def plot(self, path: str | Path | None = None, *, columns: Sequence[Column] | None = None) -> Any:
+        """The skyline against the other objects, as a matplotlib figure; otherwise as `SlidingWindow.plot`.
+
+        >>> cars = Snapshots(Preference.columns(2))
+        >>> _ = cars.apply([("a", (1, 4)), ("b", (2, 2)), ("c", (3, 3))], time=1)
+        >>> cars.plot().axes[0].get_title(loc="left")
+        '2 rows in the skyline'
+        """
+        return answer_figure(self.preference, self.skyline(), self.standing().values, path, columns)
 
     def values(self, id: Any) -> tuple[float, ...] | None:
         """The values of an object after the last complete snapshot; None where there is no such object."""

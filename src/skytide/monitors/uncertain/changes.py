@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,17 @@ class ThresholdChanges:
         columns = (self.times.tolist(), self.signs.tolist(), self.ids.tolist(), self.thresholds.tolist())
         for time, sign, one, threshold in zip(*columns, strict=True):
             yield ThresholdChange(time, "+" if sign > 0 else "-", one, threshold)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The size of each threshold's answer over time, as a matplotlib figure; with `path` it is also written there.
+
+        The changes must be those from the beginning. Needs matplotlib.
+        """
+        from skytide.plots import Sizes, sizes_picture
+
+        levels = {f"at least {one:g}": self.thresholds == one for one in np.unique(self.thresholds).tolist()}
+        found = {name: Sizes.of(self.times[mine], self.signs[mine]) for name, mine in levels.items()}
+        return sizes_picture(found or {"skyline": Sizes.of(self.times, self.signs)}, path)
 
     @property
     def symbols(self) -> npt.NDArray[np.str_]:

@@ -11,13 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skytide.errors import IdError, OptionError
-from skytide.model import Floats, Integers, MissingPolicy, Preference, Window, change_order, check_missing_policy
+from skytide.model import (
+    Column,
+    Floats,
+    Integers,
+    MissingPolicy,
+    Preference,
+    Window,
+    change_order,
+    check_missing_policy,
+)
+from skytide.monitors.drawing import answer_figure
 from skytide.monitors.sliding.base import NEVER, NONE, Batch, MovingWindow, column_or_name, one_row
 from skytide.monitors.sliding.engine import Moves
 from skytide.monitors.sliding.flow import TimeFlow
@@ -47,6 +58,12 @@ class Ranking:
 
     def __iter__(self) -> Iterator[tuple[Any, float]]:
         return iter(zip(self.ids.tolist(), self.probabilities.tolist(), strict=True))
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The probabilities as bars, the largest first: a matplotlib figure; with `path` it is also written there."""
+        from skytide.plots import ranking_picture
+
+        return ranking_picture(list(self), path)
 
 
 class UncertainWindow(MovingWindow):
@@ -201,6 +218,23 @@ class UncertainWindow(MovingWindow):
         values, arrivals = self._answers.rows(found)
         values = values[:, :0] if self._objects else restored(values, self.preference, self.nulls)
         return Skyline(ranking.ids, values, self._times(arrivals), ranking.groups)
+
+    def plot(self, path: str | Path | None = None, *, columns: Sequence[Column] | None = None) -> Any:
+        """The answer coloured by probability, as a matplotlib figure; otherwise as `SlidingWindow.plot`.
+
+        In a window of objects, which have no values, the probabilities as bars.
+
+        >>> window = UncertainWindow(Preference.columns(2), count=9, thresholds=0.5)
+        >>> _ = window.extend(np.array([[1.0, 2.0], [2.0, 1.0]]), probabilities=[0.9, 0.6])
+        >>> window.plot().axes[0].get_title(loc="left")
+        '2 rows in the skyline'
+        """
+        found = self._found(self.thresholds[-1], self.answer_size)
+        if self._objects:
+            return self._ranking(found).plot(path)
+        rest = [rows.values[:, : self.preference.dimensions] for rows in self._flow.answer_rows().values()]
+        kept = restored(np.concatenate([np.zeros((0, self.preference.dimensions)), *rest]), self.preference, self.nulls)
+        return answer_figure(self.preference, self.skyline(), kept, path, columns, found.chances)
 
     def _asked(self, q: float | None) -> float:
         least = self.thresholds[-1]
