@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import moocore
 import numpy as np
@@ -154,6 +154,32 @@ def sweep(kinds: list[str], dimensions: list[int], lengths: list[int], seed: int
 # -- single operations -------------------------------------------------------------------------------------------------
 
 
+class Insertions(NamedTuple):
+    """What single insertions took, by the processor's clock and the wall's, what they changed and what is kept."""
+
+    costs: Floats
+    waits: Floats
+    moves: list[tuple[int, int, int]]
+    retained: int
+
+
+def insertions(rows: Floats, length: int, name: tuple[str, str]) -> Insertions:
+    """Rows one by one into an engine, after the first `length` of them have filled its window."""
+    engine = load_engine(*name)(rows.shape[1])
+    arrivals = np.arange(1, len(rows) + 1)
+    engine.run(_part(rows, arrivals, 0, length, length), length)
+    count = len(rows) - length
+    costs, waits = np.empty(count), np.empty(count)
+    moves: list[tuple[int, int, int]] = []
+    for i in range(count):
+        one = _part(rows, arrivals, length + i, length + i + 1, length)
+        wall, start = time.perf_counter(), time.thread_time()
+        found = engine.run(one, length + i + 1)
+        costs[i], waits[i] = time.thread_time() - start, time.perf_counter() - wall
+        moves += sorted(zip(found.times.tolist(), found.signs.tolist(), found.handles.tolist(), strict=True))
+    return Insertions(costs, waits, moves, len(engine.retained()))
+
+
 def operations(kinds: list[str], length: int, count: int, seed: int, deviation: float) -> Iterator[Line]:
     """tao06, Figs. 13 and 14: the cost of each of many single insertions, for every engine, after a warm-up.
 
@@ -163,22 +189,13 @@ def operations(kinds: list[str], length: int, count: int, seed: int, deviation: 
     d = 3
     for kind in kinds:
         rows = generate(kind, length + count, d, seed, deviation=deviation if kind == "anti-correlated" else None)
-        arrivals = np.arange(1, len(rows) + 1)
         answers: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
         for name in ENGINES:
-            engine = load_engine(*name)(d)
-            engine.run(_part(rows, arrivals, 0, length, length), length)
-            costs, waits = np.empty(count), np.empty(count)
-            moves: list[tuple[int, int, int]] = []
-            for i in range(count):
-                one = _part(rows, arrivals, length + i, length + i + 1, length)
-                wall, start = time.perf_counter(), time.thread_time()
-                found = engine.run(one, length + i + 1)
-                costs[i], waits[i] = time.thread_time() - start, time.perf_counter() - wall
-                moves += sorted(zip(found.times.tolist(), found.signs.tolist(), found.handles.tolist(), strict=True))
+            one = insertions(rows, length, name)
+            costs, waits, moves = one.costs, one.waits, one.moves
             answers[name] = moves
             yield {
-                "kind": kind, "engine": "-".join(name), "window": length, "retained": len(engine.retained()),
+                "kind": kind, "engine": "-".join(name), "window": length, "retained": one.retained,
                 "median, us": round(float(np.median(costs)) * 1e6, 1),
                 "p99, us": round(float(np.percentile(costs, 99)) * 1e6, 1),
                 "largest, us": round(float(costs.max()) * 1e6, 1), "mean, us": round(float(costs.mean()) * 1e6, 1),

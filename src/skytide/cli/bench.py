@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
+PAPERS = "papers"
+
 
 @click.command(
     "bench",
-    short_help="Benchmarks against peers, in a checkout.",
+    short_help="Benchmarks against peers, and the figures of papers, in a checkout.",
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
 )
 @click.argument("name", required=False)
@@ -19,20 +21,25 @@ import click
 def command(name: str | None, arguments: tuple[str, ...]) -> int | None:
     """Run the benchmark NAME with its own ARGUMENTS; without a NAME, list them.
 
+    `papers` runs the figures and tables of the five papers on Spark, beside what the papers say: all of them, or those
+    of one paper, as in `skytide bench papers tao06 --figure 12`. `--list` says what there is, `--size` how large it is.
+
     Benchmarks are part of the source tree, not of the installed package.
     """
-    folder = _checkout() / "benchmarks" / "peers"
-    known = sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
+    folder = _checkout() / "benchmarks"
+    modules = {path.stem: f"benchmarks.peers.{path.stem}" for path in sorted((folder / "peers").glob("[!_]*.py"))}
+    if (folder / PAPERS / "command.py").is_file():
+        modules[PAPERS] = f"benchmarks.{PAPERS}.command"
     if name is None:
-        for one in known:
+        for one in sorted(modules):
             click.echo(one)
         return None
-    if name not in known:
-        raise click.UsageError(f"'{name}' is not a benchmark; there are: {', '.join(known) or 'none'}")
-    root = str(folder.parent.parent)
+    if name not in modules:
+        raise click.UsageError(f"'{name}' is not a benchmark; there are: {', '.join(sorted(modules)) or 'none'}")
+    root = str(folder.parent)
     if root not in sys.path:
         sys.path.insert(0, root)
-    status = importlib.import_module(f"benchmarks.peers.{name}").main(list(arguments))
+    status = importlib.import_module(modules[name]).main(list(arguments))
     return status if isinstance(status, int) else None
 
 

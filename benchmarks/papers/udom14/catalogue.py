@@ -1,0 +1,5 @@
+"""The figures of udom14."""
+
+from benchmarks.papers.registry import Figure
+
+FIGURES: list[Figure] = []

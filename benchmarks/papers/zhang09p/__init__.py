@@ -1,0 +1,1 @@
+"""zhang09p: the experiments of Section V."""
