@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -267,3 +268,91 @@ def test_a_feed_that_says_nonsense_of_itself_is_refused(tmp_path: Path) -> None:
     FeedSink(str(tmp_path), about='{"title": 1}').write(0, table_of([]))
     with pytest.raises(InputError, match="use the same version of Skytide on both sides"):
         follower_of(str(tmp_path))
+
+
+# -- other kinds -------------------------------------------------------------------------------------------------------
+
+MOVES = """\
+[source]
+format = "json"
+path = "in"
+stream = {stream}
+schema = "t BIGINT, who STRING, at STRING, a DOUBLE, b DOUBLE, g STRING, p DOUBLE"
+[query]
+id = "who"
+time = "t"
+{query}
+[sink]
+format = "parquet"
+path = "out"
+[run]
+trigger = "once"
+checkpoint = "checkpoint"
+"""
+
+
+def write_moves(folder: Path) -> list[dict[str, Any]]:
+    """Eight objects that move, each at every time."""
+    (folder / "in").mkdir()
+    rows = [
+        {"t": t, "who": f"w{n}", "at": "ns"[n % 2], "a": n * 7 % 5 + t * n % 3, "b": n + t * 5 % 7, "g": "xy"[n % 2]}
+        for t in range(6)
+        for n in range(8)
+    ]
+    rows = [{**row, "p": 0.1 + 0.8 * (place * 7 % 10) / 10} for place, row in enumerate(rows)]
+    (folder / "in" / "0.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return rows
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'kind = "uncertain"\nmin = ["a", "b"]\ncount = 9\nprob = "p"\nthreshold = [0.5, 0.2]\nby = "g"',
+        'kind = "frequent"\nmin = ["a", "b"]\ntheta = 0.5\nover = 3',
+        'kind = "fragments"\nmin = ["a"]\nmax = ["norm(a, b)"]\nsite = "at"',
+    ],
+)
+def test_on_spark_other_kinds_are_followed_from_the_changes_they_write(
+    spark: SparkSession, tmp_path: Path, query: str
+) -> None:
+    write_moves(tmp_path)
+    text = MOVES.format(stream="false", query=query)
+    follower = PipelineFollower.of(pipeline_file(tmp_path, text))
+    done(tmp_path, text)
+    follower.catch_up()
+    inside: dict[tuple[str, str | None], None] = {}
+    for row in pq.read_table(tmp_path / "out").to_pylist():
+        if row.get("threshold", 0.2) == 0.2:
+            key = (row["id"], row["g"] if "uncertain" in query else None)
+            inside.pop(key, None)
+            inside |= {key: None} if row["change"] == "+" else {}
+    assert set(rows_of(follower.board)) == set(inside) != set()
+    assert follower.board.state()["status"] == "ended"
+    assert follower.board.state()["thresholds"] == ([0.2, 0.5] if "uncertain" in query else [])
+
+
+def test_on_spark_rounds_are_shown_with_what_the_driver_was_told(spark: SparkSession, tmp_path: Path) -> None:
+    rows = write_moves(tmp_path)
+    query = 'kind = "monitor"\nmethod = "naive"\nby = "g"\nmax = ["a"]\nmin = ["b"]\nbuckets = 2'
+    text = MOVES.format(stream="true", query=query)
+    done(tmp_path, text)
+    follower = PipelineFollower.of(tmp_path / "pipeline.toml")
+    follower.catch_up()
+    last = {row["who"]: row for row in rows if row["t"] == 4}  # the last time is not over: rows may still come
+    shown = rows_of(follower.board)
+    assert shown == {(one, last[one]["g"]): (last[one]["b"], last[one]["a"]) for one, _ in shown} != {}
+    expected = {
+        one["who"]
+        for one in last.values()
+        if not any(
+            other["g"] == one["g"]
+            and (other["b"], -other["a"]) != (one["b"], -one["a"])
+            and other["b"] <= one["b"]
+            and other["a"] >= one["a"]
+            for other in last.values()
+        )
+    }
+    assert {one for one, _ in shown} == expected
+    ledger = follower.board.state()["ledger"]
+    assert ledger["naive_messages"] == 48 and ledger["naive_bytes"] > 0 and ledger["messages"] == 40
+    assert {kind["way"] for kind in ledger["kinds"]} == {"up"}

@@ -6,6 +6,7 @@ carry the values of their rows. A micro-batch that is taken back and written aga
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,11 +19,12 @@ from pyarrow import json
 from skytide.dashboard.board import Board
 from skytide.dashboard.following import Follower
 from skytide.dashboard.shown import Shown
-from skytide.errors import InputError, PreferenceError
+from skytide.errors import InputError, OutputError, PreferenceError, StateError
 from skytide.spark.pipeline.about import About
 from skytide.spark.pipeline.document import Document, is_local
 from skytide.spark.pipeline.plan import OUR_SINKS, Pipeline, Target
 from skytide.spark.pipeline.reports import Report, read_report
+from skytide.spark.rounds.known import known_rows, last_record
 from skytide.spark.sinks.feed import Event, Feed
 from skytide.spark.sinks.tail import FORMATS, Tail, answer_after, with_times
 from skytide.streams.files import read_chunks
@@ -65,6 +67,7 @@ class PipelineFollower(Follower):
         self._checkpoint = pipeline.run.checkpoint if pipeline.source.stream and pipeline.run.remote is None else None
         self._since = time.time() if fresh else 0.0
         self._reported = 0
+        self._rounds = Told(pipeline, self.about) if pipeline.kind.rounds and self._checkpoint else None
 
     @classmethod
     def of(cls, path: str | Path, *, fresh: bool = False) -> Self:
@@ -85,6 +88,8 @@ class PipelineFollower(Follower):
             self._take(event)
         if report is not None:
             self._meters(report)
+        if self._rounds is not None:
+            self._rounds.show(self.board)
         if events:
             self.go_on()
         else:
@@ -116,6 +121,42 @@ class PipelineFollower(Follower):
         numbers.pop("changes", None)  # the board counts those it shows
         numbers |= {name: last[name] for name in ("retained", "lag") if name in last}
         self.board.meter(**numbers)
+
+
+class Told:
+    """What the driver of rounds was told: values, which its changes do not have, and how much that was."""
+
+    def __init__(self, pipeline: Pipeline, about: About) -> None:
+        self._checkpoint, self._query, self._about = str(pipeline.run.checkpoint), pipeline.query, about
+        self._batch = -1
+
+    def show(self, board: Board) -> None:
+        """Show what is known after the last micro-batch, if that is a new one. O(clients)."""
+        try:
+            record = last_record(self._checkpoint)
+        except (StateError, OutputError):
+            return  # not of this version, or being written: the answer is shown without
+        if record is None or record.batch == self._batch:
+            return
+        self._batch = record.batch
+        with contextlib.suppress(ModuleNotFoundError):  # of fragments they are not known without pyspark
+            rows = known_rows(record, self._about.preference, self._query)
+            if rows is not None and rows.num_rows:
+                board.see(rows, rows.column("id"))
+        total = record.total
+        kinds = [dict(zip(("way", "kind"), name.split(".", 1), strict=True)) for name in record.messages]
+        board.ledger(
+            {
+                "messages": total.reached + total.sent,
+                "naive_messages": total.rows,
+                "bytes": total.reached_bytes + total.sent_bytes,
+                "naive_bytes": total.row_bytes,
+                "kinds": [
+                    {**kind, "messages": count, "bytes": None}
+                    for kind, count in zip(kinds, record.messages.values(), strict=True)
+                ],
+            }
+        )
 
 
 class FeedFollower(Follower):

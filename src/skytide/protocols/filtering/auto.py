@@ -128,6 +128,11 @@ class AutoServer:
         """The clients in the skyline, in order."""
         return self._filter.skyline()
 
+    @property
+    def points(self) -> Floats:
+        """Where each client was when it last told; the rows of clients that are not here are anybody's."""
+        return self._filter.points
+
     def to_bytes(self) -> bytes:
         """The server as it is between two timestamps, versioned and without pickle. O(clients)."""
         return dump(self)

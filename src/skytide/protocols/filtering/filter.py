@@ -130,6 +130,11 @@ class FilterServer:
         """The clients in the skyline, in order. O(clients)."""
         return np.flatnonzero(self._member)
 
+    @property
+    def points(self) -> Floats:
+        """Where each client was when it last told; the rows of clients that are not here are anybody's."""
+        return self._records.points
+
     def to_bytes(self) -> bytes:
         """The server as it is between two timestamps, versioned and without pickle. O(clients)."""
         return dump(self)

@@ -155,6 +155,11 @@ class HybridServer:
         """The clients in the skyline, in order; None if the timestamp is not sampled."""
         return self._skyline
 
+    @property
+    def points(self) -> Floats:
+        """Where each client was when it last told; the rows of clients that are not here are anybody's."""
+        return self._points
+
     def to_bytes(self) -> bytes:
         """The server as it is between two timestamps, versioned and without pickle. O(clients)."""
         return dump(self)

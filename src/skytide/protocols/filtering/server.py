@@ -42,6 +42,11 @@ class Server(Protocol):
         """The clients in the skyline, in order; None in a timestamp of which the method does not know it."""
         ...
 
+    @property
+    def points(self) -> Floats:
+        """Where each client was when it last told; the rows of clients that are not here are anybody's."""
+        ...
+
     def to_bytes(self) -> bytes:
         """The server as it is between two timestamps; every kind of server has `from_bytes`."""
         ...
@@ -130,6 +135,11 @@ class NaiveServer:
     def skyline(self) -> Integers | None:
         """The clients in the skyline, in order."""
         return self._skyline
+
+    @property
+    def points(self) -> Floats:
+        """Where each client was when it last told; the rows of clients that are not here are anybody's."""
+        return self._points
 
     def to_bytes(self) -> bytes:
         """The server as it is between two timestamps, versioned and without pickle. O(clients)."""

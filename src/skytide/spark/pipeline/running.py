@@ -106,7 +106,7 @@ def _batch(rows: DataFrame, pipeline: Pipeline) -> str:
 
 def _traffic(pipeline: Pipeline) -> Callable[[int], Traffic | None]:
     """What a micro-batch of rounds sent to the driver, as its record says where this machine can read it."""
-    from skytide.spark.rounds.operator import last_record
+    from skytide.spark.rounds.known import last_record
 
     def of(number: int) -> Traffic | None:
         with contextlib.suppress(SkytideError, OSError):

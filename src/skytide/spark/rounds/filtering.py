@@ -42,7 +42,7 @@ from skytide.spark.streaming.snapshots.objects import Identities, ranks
 
 ID, ORDER = "id", "order"
 CODE = "code"
-_CLIENTS, _SERVER, _VERSION = "FilteringClients", "FilteringServer", 1
+_CLIENTS, SERVER, VERSION = "FilteringClients", "FilteringServer", 1
 
 
 @dataclass(frozen=True)
@@ -210,10 +210,10 @@ class ClientBucket:
         count = len(self._names)
         ids = one(pa.table({ID: pa.array([self._names.name(client) for client in range(count)], self._kind)}))
         parts = {"block": np.frombuffer(self._block.to_bytes(), np.uint8), "ids": np.frombuffer(ids, np.uint8)}
-        return pack(_CLIENTS, _VERSION, {}, parts)
+        return pack(_CLIENTS, VERSION, {}, parts)
 
     def _restore(self, state: bytes) -> None:
-        _, parts = unpack(state, _CLIENTS, _VERSION)
+        _, parts = unpack(state, _CLIENTS, VERSION)
         self._block = ClientBlock.from_bytes(parts["block"].tobytes())
         ids = unpacked([parts["ids"].tobytes()])
         assert ids is not None
@@ -316,10 +316,10 @@ class FilteringCoordinator:
             arrays = [pa.array(one_, kind.type) for one_, kind in zip(columns, self._group_kinds, strict=True)]
             blobs["groups"] = one(pa.table(arrays, schema=self._group_kinds))
         parts = {name: np.frombuffer(blob, np.uint8) for name, blob in blobs.items()}
-        return pack(_SERVER, _VERSION, {"counts": dict(self._counts)}, {**parts, "numbers": numbers})
+        return pack(SERVER, VERSION, {"counts": dict(self._counts)}, {**parts, "numbers": numbers})
 
     def _restore(self, state: bytes) -> None:
-        meta, parts = unpack(state, _SERVER, _VERSION)
+        meta, parts = unpack(state, SERVER, VERSION)
         self._method = Method.from_bytes(parts["method"].tobytes())
         ids = unpacked([parts["ids"].tobytes()]).column(ID)  # type: ignore[union-attr]
         self.kind = ids.type

@@ -17,6 +17,7 @@ from skytide.model import MissingPolicy, Preference, Window
 from skytide.monitors.frequent.pairs import Pair, Theta
 from skytide.spark.faults import need_pyspark
 from skytide.spark.rounds.batch import Outcome, SparkGround, run_batch
+from skytide.spark.rounds.known import last_record
 from skytide.spark.rounds.protocol import Rules
 from skytide.spark.rounds.record import FOLDER, Record, Records, checked
 from skytide.spark.rounds.traffic import Traffic
@@ -188,8 +189,3 @@ def traffic(checkpoint: str) -> Traffic:
     """
     record = last_record(checkpoint)
     return Traffic() if record is None else record.total
-
-
-def last_record(checkpoint: str) -> Record | None:
-    """The state of a stream after its last micro-batch, if there is any."""
-    return Records(f"{address(checkpoint)}/{FOLDER}").last()

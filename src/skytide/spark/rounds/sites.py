@@ -42,7 +42,7 @@ from skytide.spark.streaming.query import Read
 from skytide.spark.streaming.snapshots.objects import Identities
 
 SITE, ID, ORDER, GONE = "site", "id", "order", "gone"
-_SITES, _COORDINATOR, _VERSION = "FragmentSites", "FragmentCoordinator", 1
+_SITES, COORDINATOR, VERSION = "FragmentSites", "FragmentCoordinator", 1
 _NONE: Integers = np.zeros(0, np.int64)
 
 
@@ -252,10 +252,10 @@ class SiteBucket:
             {ID: pa.array(self._known, self._kinds[ID]), "number": pa.array(self._known.values(), pa.int64())}
         )
         blobs = {"block": self._block.to_bytes(), "sites": one(sites), "ids": one(ids)}
-        return pack(_SITES, _VERSION, {}, {name: np.frombuffer(blob, np.uint8) for name, blob in blobs.items()})
+        return pack(_SITES, VERSION, {}, {name: np.frombuffer(blob, np.uint8) for name, blob in blobs.items()})
 
     def _restore(self, state: bytes) -> None:
-        _, parts = unpack(state, _SITES, _VERSION)
+        _, parts = unpack(state, _SITES, VERSION)
         self._block = SiteBlock.from_bytes(parts["block"].tobytes())
         sites, ids = (unpacked([parts[name].tobytes()]) for name in ("sites", "ids"))
         assert sites is not None and ids is not None
@@ -373,10 +373,10 @@ class FragmentCoordinator:
         """What the coordinator knows, and the ids of objects in the order of their numbers."""
         blobs = {"method": self._method.to_bytes(), "ids": one(pa.table({ID: pa.array(self._ids, self._kind)}))}
         parts = {name: np.frombuffer(blob, np.uint8) for name, blob in blobs.items()}
-        return pack(_COORDINATOR, _VERSION, {"counts": dict(self._counts)}, parts)
+        return pack(COORDINATOR, VERSION, {"counts": dict(self._counts)}, parts)
 
     def _restore(self, state: bytes) -> None:
-        meta, parts = unpack(state, _COORDINATOR, _VERSION)
+        meta, parts = unpack(state, COORDINATOR, VERSION)
         self._method = type(self._method).from_bytes(parts["method"].tobytes())
         ids = unpacked([parts["ids"].tobytes()]).column(ID)  # type: ignore[union-attr]
         self._kind, self._ids = ids.type, ids.to_pylist()
