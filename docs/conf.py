@@ -33,7 +33,9 @@ python_maximum_signature_line_length = 100
 
 nitpicky = True
 # Types of other packages, whose documents are on other hosts, and aliases that say by their name what they are.
-_OTHERS = r"(pa|np|npt|os|click)\..*|DataFrame|SparkSession|StreamingQuery|Path|Any|Callable.*|Decimal|Fraction"
+_OTHERS = (
+    r"(pa|np|npt|os|click)\..*|DataFrame|SparkSession|StreamingQuery|Path|Any|(Callable|Mapping)\b.*|Decimal|Fraction"
+)
 _ALIASES = "Booleans Boundaries Column Direction Distribution Floats Id Integers Kind MissingPolicy Rules ScoreFunction"
-_ALIASES += " Table Theta"
+_ALIASES += " Row Table Theta"
 nitpick_ignore_regex = [("py:class", _OTHERS), ("py:class", _ALIASES.replace(" ", "|"))]

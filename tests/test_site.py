@@ -16,6 +16,8 @@ import pytest
 from sphinx.util.inventory import InventoryFile
 
 import skytide
+import skytide.dashboard
+import skytide.errors
 import skytide.spark
 from skytide.cli import app
 
@@ -53,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "docs", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0 and not done.stderr, done.stderr
     return folder
 
 
@@ -92,7 +94,8 @@ def test_no_public_name_is_forgotten(site: Path) -> None:
     with (site / "objects.inv").open("rb") as stream:
         inventory = InventoryFile.load(stream, "", lambda base, address: address)
     known = {name for kind, names in inventory.items() if kind.startswith("py:") for name in names}
-    public = [f"skytide.{name}" for name in skytide.__all__] + [f"skytide.spark.{n}" for n in skytide.spark.__all__]
+    parts = (skytide, skytide.spark, skytide.dashboard)
+    public = [f"{part.__name__}.{name}" for part in parts for name in part.__all__]
     errors = [f"skytide.errors.{name}" for name, one in vars(skytide.errors).items() if is_error(one)]
     assert [name for name in [*public, *errors] if name not in known | {"skytide.errors.SkytideError"}] == []
 

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -23,12 +24,17 @@ from tests.documents.blocks import Block, to_run
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SECONDS = 30.0
-_PLAIN = re.compile(r"skytide [^|&;<>$`]*")
-"""A call of ours that needs no shell."""
+SECONDS = 60.0
+INTERRUPTED = 130
+_PLAIN = re.compile(r"skytide (?!site|coordinator|dashboard|run)[^|&;<>$`]*")
+"""A call of ours that needs neither a shell nor a process of its own."""
 _PLACES = re.compile(
     r"""(\.(?:csv|parquet|json|start)\(|Sink\(|CurrentTable\(|Feed\(|checkpoint=|"checkpointLocation",\s)"([\w./-]+)\""""
 )
+
+
+_DEFAULTS = {"coordinator --data": "8750", "dashboard": "8760"}
+"""Commands that listen, and where they do so if nothing is said."""
 
 
 class Session:
@@ -110,7 +116,7 @@ class Session:
                 time.sleep(0.1)
 
     def _called(self, command: str) -> tuple[int, str, str]:
-        if _PLAIN.fullmatch(command) and not self.running:
+        if _PLAIN.fullmatch(command):
             return called_here(shlex.split(command)[1:])
         own = ["bash", "-c", command]
         done = subprocess.run(own, capture_output=True, text=True, check=False, env=with_commands(), timeout=SECONDS)
@@ -118,8 +124,9 @@ class Session:
 
     def _end(self) -> None:
         for one in reversed(self.running):
-            one.terminate()
-        assert [one.wait(SECONDS) for one in self.running] == [0] * len(self.running)
+            one.send_signal(signal.SIGINT)
+        ends = {one.args[-1]: one.wait(SECONDS) for one in self.running if isinstance(one.args, list)}
+        assert [f"{command}: {status}" for command, status in ends.items() if status not in (0, INTERRUPTED)] == []
 
 
 def called_here(arguments: list[str]) -> tuple[int, str, str]:
@@ -158,9 +165,10 @@ def on_free_ports(path: Path) -> Any:
             ports[port] = free.getsockname()[1]
 
     def moved(text: str) -> str:
-        if "8750" in ports:
-            begin = r"^(\$ skytide coordinator --data (?!.*--listen).*) &$"
-            text = re.sub(begin, r"\1 --listen 127.0.0.1:8750 &", text, flags=re.MULTILINE)
+        for begin, port in _DEFAULTS.items():
+            if port in ports:
+                line = rf"^(\$ skytide {begin} (?!.*--listen).*) &$"
+                text = re.sub(line, rf"\1 --listen 127.0.0.1:{port} &", text, flags=re.MULTILINE)
         for port, free in ports.items():
             text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
         return text
