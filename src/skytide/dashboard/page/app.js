@@ -23,6 +23,7 @@ let dark = false;
 let rest = [];
 let seen = 0;
 let drawn = null;
+let written = null;
 let asked = 0;
 let restStale = true;
 let historyStale = true;
@@ -51,6 +52,7 @@ const legend = new Legend(filters, everything);
 const threshold = new Threshold(filters, everything);
 
 const pictures = new Pace(drawPictures, 100);
+const strands = new Pace(drawStrands, 150);
 const words = new Pace(drawWords, 250);
 const theme = new Theme((isDark) => {
   dark = isDark;
@@ -80,14 +82,19 @@ function drawPictures() {
   const effects = (time) => (now ? store.recent(time).filter((effect) => filters.passes(effect.row, store)) : []);
   scatter.draw({ rows, rest: behind, store, x, y, dark, effects });
   byId("parallel-card").hidden = store.preference.length < 3;
-  if (store.preference.length >= 3) parallel.draw({ rows, all, store, dark, filters });
+  if (store.preference.length >= 3) strands.ask();
   note(rows.length, all.length, behind.length);
   drawn = number;
 }
 
+function drawStrands() {
+  const all = present();
+  parallel.draw({ rows: all.filter((row) => filters.passes(row, store)), all, store, dark, filters });
+}
+
 function note(count, all, behind) {
   const parts = [count === all ? sayCount(count, "row") + " in the skyline" : `${count} of ${sayCount(all, "row")} in the skyline, the others are filtered out`];
-  if (behind) parts.push(`${sayCount(behind, "row")}${seen > behind ? ` of the ${seen.toLocaleString("en")} others` : ""} in grey`);
+  if (behind) parts.push(`${sayCount(behind, "other row")} in grey${seen > behind + all ? `, out of ${seen.toLocaleString("en")} seen` : ""}`);
   if (store.preference.length > 2) parts.push("dashed: the staircase of these two columns alone");
   setText(byId("scatter-note"), parts.join("; ") + ".");
   byId("brush-clear").disabled = !filters.brushes.size;
@@ -98,9 +105,11 @@ function drawWords() {
   drawHeader(store, view);
   table.draw(shown(), store);
   ledger.draw(store.ledger);
-  if (view.paused) return;
-  meters.draw(store);
-  feed.draw(store);
+  if (!view.paused) {
+    meters.draw(store);
+    feed.draw(store);
+  }
+  written = store.number;
 }
 
 function brush(column, low, high) {
@@ -219,8 +228,11 @@ window.skytide = {
   rows: () => present().map((row) => row.key).sort(),
   shown: () => shown().map((row) => row.key).sort(),
   values: () => Object.fromEntries(present().map((row) => [row.key, row.values])),
+  place: (key) => scatter.place(key),
+  axis: (i) => parallel.place(i),
   get number() { return store.number; },
   get drawn() { return drawn; },
+  get written() { return written; },
   get past() { return view.past; },
   get connected() { return view.connected; },
   get dark() { return theme.dark; },

@@ -21,7 +21,13 @@ export function cost(value, goal) {
 
 /** The corners of the border of what these points dominate; costs in, costs out. Points [x, y], border ends at the worst edges. */
 export function staircase(points, worstX, worstY) {
-  const sorted = points.filter((p) => p[0] < Infinity && p[1] < Infinity).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  // one good point rules out most others, which need not be sorted then
+  let [limitX, limitY, least] = [Infinity, Infinity, Infinity];
+  for (const [x, y] of points) {
+    const sum = x / (Math.abs(worstX) || 1) + y / (Math.abs(worstY) || 1);
+    if (sum < least) [limitX, limitY, least] = [x, y, sum];
+  }
+  const sorted = points.filter((p) => p[0] < Infinity && p[1] < Infinity && (p[0] <= limitX || p[1] <= limitY)).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const corners = [];
   let best = Infinity;
   for (const [x, y] of sorted) {

@@ -1,6 +1,6 @@
 // The head of the page: what is watched, whether it runs, notices, light and dark.
 
-import { byId, make, sayTime, setText, sayCount } from "./text.js";
+import { byId, make, sayTime, setText, sayCount, forgetColours } from "./text.js";
 
 const THEME = "skytide-theme";
 
@@ -41,6 +41,7 @@ export class Theme {
     document.documentElement.dataset.theme = this.dark ? "dark" : "light";
     setText(byId("theme"), this.dark ? "Light" : "Dark");
     byId("theme").setAttribute("aria-label", this.dark ? "Use light colours" : "Use dark colours");
+    forgetColours();
     this.changed(this.dark);
   }
 }

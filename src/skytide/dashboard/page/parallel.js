@@ -8,6 +8,50 @@ import { goalWords } from "./scatter.js";
 const TOP = 46;
 const BOTTOM = 16;
 const MOST_AXES = 12;
+const MANY_LINES = 2000;
+/** How much of a pixel is covered where so many lines cross it. */
+const COVERS = Array.from({ length: 64 }, (_, count) => Math.max(0.25, 1 - 0.82 ** count) * 0.9);
+
+/** Adds one to every pixel of a line, which goes from left to right. */
+function crossed(counts, width, x0, y0, x1, y1) {
+  const slope = (y1 - y0) / (x1 - x0);
+  if (slope <= 1 && slope >= -1) {
+    let y = y0 + 0.5;
+    for (let x = x0; x < x1; x++) {
+      counts[(y | 0) * width + x] += 1;
+      y += slope;
+    }
+    return;
+  }
+  const bottom = Math.max(y0, y1);
+  let x = (y0 < y1 ? x0 : x1) + 0.5;
+  for (let y = Math.min(y0, y1) | 0; y < bottom; y++) {
+    counts[y * width + (x | 0)] += 1;
+    x += 1 / slope;
+  }
+}
+
+/** Lays a colour over a picture: the more lines cross a pixel, the denser. */
+function tinted(data, counts, [red, green, blue]) {
+  for (let i = 0; i < counts.length; i++) {
+    if (!counts[i]) continue;
+    const cover = COVERS[Math.min(counts[i], COVERS.length - 1)];
+    const j = i * 4;
+    const under = (data[j + 3] / 255) * (1 - cover);
+    const all = cover + under;
+    data[j] = (red * cover + data[j] * under) / all;
+    data[j + 1] = (green * cover + data[j + 1] * under) / all;
+    data[j + 2] = (blue * cover + data[j + 2] * under) / all;
+    data[j + 3] = all * 255;
+  }
+}
+
+/** The parts of a colour, however it is written. */
+function rgb(pen, name) {
+  pen.fillStyle = name;
+  const text = pen.fillStyle;
+  return [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
+}
 
 export class Parallel {
   constructor(box, brushes, { open, brushed }) {
@@ -33,6 +77,8 @@ export class Parallel {
   draw(view) {
     const names = view.store.preference.map((i) => view.store.columns[i].name).join("\n");
     this.view = view;
+    this.width = this.box.clientWidth;
+    this.height = this.box.clientHeight;
     this.axes = view.store.preference.slice(0, MOST_AXES);
     if (names !== this.names) {
       this.names = names;
@@ -49,21 +95,21 @@ export class Parallel {
   }
 
   across(i) {
-    const side = Math.min(70, this.box.clientWidth * 0.12);
-    return side + ((this.box.clientWidth - 2 * side) * i) / Math.max(1, this.axes.length - 1);
+    const side = Math.min(70, this.width * 0.12);
+    return side + ((this.width - 2 * side) * i) / Math.max(1, this.axes.length - 1);
   }
 
   /** The height of a value on an axis: the better end is up. */
   down(i, value) {
     const goal = this.view.store.goals[this.axes[i]];
-    const room = this.box.clientHeight - TOP - BOTTOM;
+    const room = this.height - TOP - BOTTOM;
     if (typeof value !== "number") return TOP + room;
     const part = share(value, this.ranges[i]);
     return TOP + room * (goal === "max" ? 1 - part : part);
   }
 
   value(i, height) {
-    const room = this.box.clientHeight - TOP - BOTTOM;
+    const room = this.height - TOP - BOTTOM;
     const part = Math.min(1, Math.max(0, (height - TOP) / room));
     const [low, high] = this.ranges[i];
     return low + (high - low) * (this.view.store.goals[this.axes[i]] === "max" ? 1 - part : part);
@@ -76,18 +122,47 @@ export class Parallel {
     const low = store.thresholds[0] ?? 0;
     pen.lineJoin = "round";
     pen.lineWidth = rows.length > 1000 ? 1 : 1.5;
-    pen.globalAlpha = rows.length > 3000 ? 0.12 : rows.length > 300 ? 0.35 : 0.75;
-    const inks = new Map();
-    for (const row of rows) {
-      const slot = store.slot(row.group);
-      if (!inks.has(slot)) inks.set(slot, colour(`c${slot}`));
-      pen.strokeStyle = row.probability === null ? inks.get(slot) : ramp(share(row.probability, [low, 1]), dark);
-      pen.beginPath();
-      this.line(pen, row, xs);
-      pen.stroke();
+    pen.globalAlpha = rows.length > 300 ? 0.35 : 0.75;
+    const ink = (row) => (row.probability === null ? colour(`c${store.slot(row.group)}`) : ramp(Math.round(share(row.probability, [low, 1]) * 10) / 10, dark));
+    if (rows.length > MANY_LINES) {
+      this.weave(pen, xs, ink);
+    } else {
+      for (const row of rows) {
+        pen.strokeStyle = ink(row);
+        pen.beginPath();
+        this.line(pen, row, xs);
+        pen.stroke();
+      }
     }
     pen.globalAlpha = 1;
     this.axes.forEach((column, i) => this.axis(pen, column, i, xs[i], filters.brushes.get(column)));
+  }
+
+  /** Thousands of lines: how many cross a pixel is counted, colour by colour, and painted as one picture. */
+  weave(pen, xs, ink) {
+    const { width, height } = this;
+    const inks = new Map();
+    for (const row of this.view.rows) {
+      const name = ink(row);
+      if (inks.has(name)) inks.get(name).push(row);
+      else inks.set(name, [row]);
+    }
+    const picture = new ImageData(width, height);
+    const counts = new Uint16Array(width * height);
+    const heights = new Float64Array(xs.length);
+    for (const [name, rows] of inks) {
+      counts.fill(0);
+      for (const row of rows) {
+        for (let i = 0; i < xs.length; i++) heights[i] = this.down(i, row.values[this.axes[i]]);
+        for (let i = 0; i + 1 < xs.length; i++) crossed(counts, width, Math.round(xs[i]), heights[i], Math.round(xs[i + 1]), heights[i + 1]);
+      }
+      tinted(picture.data, counts, rgb(pen, name));
+    }
+    this.cloth ??= document.createElement("canvas");
+    Object.assign(this.cloth, { width, height });
+    this.cloth.getContext("2d").putImageData(picture, 0, 0);
+    pen.globalAlpha = 1;
+    pen.drawImage(this.cloth, 0, 0);
   }
 
   line(pen, row, xs) {
@@ -100,7 +175,7 @@ export class Parallel {
 
   axis(pen, column, i, x, brush) {
     const { name, goal } = this.view.store.columns[column];
-    const bottom = this.box.clientHeight - BOTTOM;
+    const bottom = this.height - BOTTOM;
     pen.strokeStyle = colour("edge");
     pen.lineWidth = 1.5;
     pen.beginPath();
@@ -116,8 +191,8 @@ export class Parallel {
     }
     const last = i === this.axes.length - 1 && i > 0;
     pen.textAlign = i === 0 ? "left" : last ? "right" : "center";
-    const side = i === 0 ? 4 : last ? this.box.clientWidth - 4 : x;
-    const room = (this.box.clientWidth / this.axes.length) * 0.95;
+    const side = i === 0 ? 4 : last ? this.width - 4 : x;
+    const room = (this.width / this.axes.length) * 0.95;
     pen.fillStyle = colour("ink");
     pen.font = "600 13px system-ui, sans-serif";
     pen.fillText(name, side, 16, room);
@@ -167,6 +242,13 @@ export class Parallel {
       if (away < least) [best, least] = [row, away];
     }
     return best;
+  }
+
+  /** Where on the screen an axis is: across, and its ends. */
+  place(i) {
+    this.box.scrollIntoView({ block: "center" });
+    const box = this.box.getBoundingClientRect();
+    return [box.left + this.across(i), box.top + TOP, box.bottom - BOTTOM];
   }
 
   point(event) {

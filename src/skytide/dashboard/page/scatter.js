@@ -7,6 +7,7 @@ import { surface, fresh, stamp, press, outline, shapeOf, onPress } from "./surfa
 
 const MARGIN = { l: 64, r: 18, t: 12, b: 52 };
 const REACH = 14;
+const MANY = 2500;
 
 /** What a goal means, in words. */
 export function goalWords(goal) {
@@ -147,7 +148,7 @@ export class Scatter {
     pen.save();
     this.clip(pen, scale, 8);
     this.places = [];
-    const radius = rows.length > 2500 ? 2.6 : rows.length > 500 ? 3.6 : 5.2;
+    const radius = rows.length > 500 ? 3.6 : 5.2;
     const grey = stamp("circle", 2.4, colour("rest"), null);
     const put = (row, mark) => {
       const a = this.number(row, x);
@@ -163,7 +164,7 @@ export class Scatter {
     this.stairs(pen, scale);
     pen.restore();
     const marks = new Map();
-    const edge = rows.length > 2500 ? null : colour("card");
+    const edge = colour("card");
     const low = store.thresholds[0] ?? 0;
     const mark = (row) => {
       const slot = store.slot(row.group);
@@ -172,8 +173,31 @@ export class Scatter {
       if (!marks.has(name)) marks.set(name, stamp(shapeOf(slot), radius, step < 0 ? colour(`c${slot}`) : ramp(step / 40, dark), edge));
       return marks.get(name);
     };
-    for (const row of rows) put(row, mark);
+    if (rows.length > MANY) this.dust(pen, scale, low);
+    else for (const row of rows) put(row, mark);
     pen.restore();
+  }
+
+  /** Thousands of rows: small squares, colour by colour. */
+  dust(pen, scale, low) {
+    const { rows, store, x, y, dark } = this.view;
+    const inks = new Map();
+    for (const row of rows) {
+      const a = this.number(row, x);
+      const b = this.number(row, y);
+      if (a === null || b === null) continue;
+      const place = { row, x: scale.across(a), y: scale.up(b) };
+      this.places.push(place);
+      const ink = row.probability === null ? colour(`c${store.slot(row.group)}`) : ramp(Math.round(share(row.probability, [low, 1]) * 20) / 20, dark);
+      if (inks.has(ink)) inks.get(ink).push(place);
+      else inks.set(ink, [place]);
+    }
+    pen.globalAlpha = 0.75;
+    for (const [ink, places] of inks) {
+      pen.fillStyle = ink;
+      for (const place of places) pen.fillRect(place.x - 2, place.y - 2, 4, 4);
+    }
+    pen.globalAlpha = 1;
   }
 
   /** The border of what each group dominates; dashed where other columns count too. */
@@ -268,6 +292,13 @@ export class Scatter {
       if (away < least) [best, least] = [this.places[i], away];
     }
     return best;
+  }
+
+  /** Where on the screen a row is. */
+  place(key) {
+    const box = this.box.getBoundingClientRect();
+    const found = this.places.find((place) => place.row.key === key);
+    return found ? [box.left + found.x, box.top + found.y] : null;
   }
 
   point(event) {

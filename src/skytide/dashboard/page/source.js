@@ -47,7 +47,7 @@ class LiveSource {
     }
     this.tries = 0;
     hear.state(state);
-    const events = new EventSource(this.address("events", { after: state.number }));
+    const events = new EventSource(this.address("events", { after: state.position ?? state.number }));
     events.addEventListener("tick", (event) => hear.tick(JSON.parse(event.data)));
     events.addEventListener("state", (event) => hear.state(JSON.parse(event.data)));
     events.addEventListener("open", () => hear.connected(true));
@@ -90,7 +90,7 @@ class RecordedSource {
   constructor(recording) {
     this.recorded = true;
     this.recording = recording;
-    this.restRows = (recording.rest.rows ?? recording.rest).map(toRow);
+    this.restRows = recording.rest.map(toRow);
   }
 
   async follow(hear) {
@@ -99,6 +99,7 @@ class RecordedSource {
   }
 
   async at(time) {
+    if (typeof this.recording.begins === "number" && time < this.recording.begins) throw new Error("the history of this recording begins later");
     const there = this.recording.versions.filter((version) => version[4] <= time && (version[5] === null || time < version[5]));
     return there.map(([key, id, group, entered, , , values, probability]) => toRow([key, id, group, entered, values, probability]));
   }
@@ -129,7 +130,7 @@ class RecordedSource {
   }
 
   async rest() {
-    return { rows: this.restRows, seen: this.recording.rest.seen ?? this.restRows.length };
+    return { rows: this.restRows, seen: this.recording.seen ?? this.restRows.length };
   }
 
   /** What a recording can say of a row: its values, its stays, and which rows of the last answer dominate it. */

@@ -96,6 +96,7 @@ export class Store {
   common(news) {
     this.number = news.number;
     this.time = news.time;
+    this.clock = news.clock ?? this.clock;
     this.meters = news.meters ?? {};
     this.ledger = news.ledger ?? null;
     Object.assign(this, { status: news.status, reason: news.reason, exact: news.exact, notices: news.notices ?? [] });

@@ -3,13 +3,14 @@
 import { byId, make, sayValue, sayTime, setText, sayCount } from "./text.js";
 
 const PAGE = 25;
+const byWords = new Intl.Collator("en", { numeric: true });
 
 function compare(a, b) {
   if (a === b) return 0;
   if (a === null) return 1;
   if (b === null) return -1;
   if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
+  return byWords.compare(String(a), String(b));
 }
 
 export class Table {
@@ -81,8 +82,9 @@ export class Table {
     this.headings(store);
     const field = this.columns.find((one) => one.name === this.sort.name);
     const turn = this.sort.down ? -1 : 1;
-    const found = this.words ? rows.filter((row) => this.matches(row)) : [...rows];
-    this.found = found.sort((a, b) => turn * compare(field.get(a), field.get(b)) || compare(a.key, b.key));
+    const found = this.words ? rows.filter((row) => this.matches(row)) : rows;
+    const keyed = found.map((row) => [field.get(row), row]);
+    this.found = keyed.sort((a, b) => turn * compare(a[0], b[0]) || (a[1].key < b[1].key ? -1 : 1)).map(([, row]) => row);
     this.page = Math.min(Math.max(0, this.page), this.pages() - 1);
     this.lines();
     setText(byId("table-count"), this.words ? `${sayCount(found.length, "row")} of ${rows.length}` : sayCount(found.length, "row"));

@@ -100,11 +100,21 @@ export function plainLabel(text, most = 28) {
   return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
+const colours = new Map();
+
+/** A colour of the theme; remembered, because asking for styles is dear. */
 export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return colours.get(name);
+}
+
+export function forgetColours() {
+  colours.clear();
 }
 
 export const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+const FRAME = 50;
 
 /** Does work when asked, at most every `least` milliseconds and for at most a quarter of the time. */
 export class Pace {
@@ -113,22 +123,30 @@ export class Pace {
     this.least = least;
     this.next = 0;
     this.waiting = false;
+    this.again = false;
   }
 
   ask() {
+    this.again = true;
     if (this.waiting) return;
     this.waiting = true;
     setTimeout(() => requestAnimationFrame(() => this.go()), Math.max(0, this.next - performance.now()));
   }
 
+  /** What it costs ends with the next frame: much of the painting is done after the work has returned. */
   go() {
     const start = performance.now();
-    this.waiting = false;
+    const rest = () => {
+      const end = performance.now();
+      this.next = end + Math.max(this.least, 3 * (end - start) - FRAME);
+      this.waiting = false;
+      if (this.again) this.ask();
+    };
+    this.again = false;
     try {
       this.work();
     } finally {
-      const end = performance.now();
-      this.next = end + Math.max(this.least, 3 * (end - start));
+      requestAnimationFrame(rest);
     }
   }
 }
