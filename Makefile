@@ -6,7 +6,7 @@ ARGS ?=
 .PHONY: help demo test lint bench docs lock clean
 
 help:
-	@echo "make demo    a streaming Spark pipeline, its answer and a picture, from a bare machine"
+	@echo "make demo    a live page over a stream of flights on Spark, from a bare machine"
 	@echo "make test    every check: ruff, mypy, import-linter, tests, doctests, README examples"
 	@echo "make bench   the batch benchmark against its peers"
 	@echo "make docs    the documents as a site in build/docs, every link in it checked"

@@ -1,112 +1,73 @@
-"""The best offers while they come and go: used cars of our own making, streamed through Spark.
+"""The flights that no other beats, while they take off: a live page over a Spark stream. `make demo` runs this.
 
-`make demo` runs this: a pipeline file, a Spark job on this machine over a stream of files, the changes of the answer,
-the answer as it stands at the end, a picture of it, and why one car is not in it. It takes about a minute. Everything
-it writes lies in the folder demo-output/ of the current directory.
+Two weeks of flights from New York's airports appear as small files, in the order in which they took off. A Spark job on
+this machine keeps the answer current: of the last day's flights of each airport, those of which no other was at least
+as punctual, as quick and as far, and better in one of these. A page shows the answer as it moves.
+
+It takes about a minute, once everything is installed. Then demo-output/ holds the changes, the answer, a picture of it,
+and a report: the page with all that it showed, in one file.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import os
+import argparse
 import shutil
+import threading
+import time
+import webbrowser
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from flights import Departures, flights
 
-from skytide.cli import app
+from skytide.cli._picture import draw_board
+from skytide.dashboard import Board, Page, write_report
+from skytide.dashboard.pipeline import PipelineFollower
+from skytide.dashboard.values import moment_text
 from skytide.spark import CurrentTable
+from skytide.spark.pipeline import Pipeline, run
+from skytide.spark.pipeline.reports import read_report
 from skytide.streams.files import csv_bytes, write_table
 
-ROWS = 20_000
-FILES = 6
-SHOWN = 8
-BRANDS = {"Alba": 1.00, "Borea": 1.35, "Cirro": 0.80, "Delta": 1.15}
-"""What a brand adds to the price."""
-CITIES = ("Bergen", "Lyon", "Porto", "Turin")
 FOLDER = Path("demo-output")
-START = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+SHOWN = 6
+QUIET_SECONDS = 2.0
+"""So long after the last file was read the answer is taken to have settled."""
 PIPELINE = """\
-[source]                         # a folder of files as a stream: two of them in each micro-batch
+[source]                         # a folder in which files appear, each whole
 format = "parquet"
-path = "offers/"
+path = "flights/"
 stream = true
-schema = "offer STRING, posted TIMESTAMP, brand STRING, city STRING, price BIGINT, kilometres BIGINT, litres DOUBLE"
-options = { maxFilesPerTrigger = 2 }
+schema = '''flight STRING, scheduled TIMESTAMP, origin STRING, dest STRING, carrier STRING,
+            dep_delay DOUBLE, arr_delay DOUBLE, air_time DOUBLE, distance DOUBLE'''
 
 [prepare]
-sql = "SELECT *, round(litres * 235.2 / 100, 2) AS fuel_cost FROM input WHERE price > 0"
+sql = "SELECT *, dep_delay + arr_delay AS delay FROM input"
 
-[query]                          # the offers of the last day that no other offer of the brand beats
+[query]                          # of the last day's flights of each airport, those that no other beats
 kind = "window"
-min = ["price", "kilometres", "fuel_cost"]
-by = ["brand"]
-id = "offer"
-time = "posted"
+min = ["delay", "air_time"]
+max = ["distance"]
+by = ["origin"]
+id = "flight"
+time = "scheduled"
 duration = "1d"
-lateness = "15m"
+lateness = "2h"                  # a flight is known when it takes off: that much later than scheduled, at most
 
 [sink]
 format = "parquet"
 path = "changes/"
-dead_letters = "dead-letters/"   # offers that lack a value or come too late
 current = "current/"
+dead_letters = "dead-letters/"   # flights that were cancelled, and those that took off too late
 
 [run]
+name = "Flights from New York"
 master = "local[2]"
-trigger = "once"
+trigger = "1s"
 checkpoint = "checkpoint/"
 """
-
-
-def offers(rows: int = ROWS, seed: int = 7) -> pa.Table:
-    """Used cars offered over five days, some posted a little out of order.
-
-    Younger and less driven ones cost more, thirsty ones less; one in fifty lacks its consumption.
-    """
-    random = np.random.default_rng(seed)
-    brand = random.choice(list(BRANDS), rows)
-    age = random.gamma(3.0, 2.2, rows).clip(0, 25)
-    kilometres = age * random.normal(13_500, 4_000, rows).clip(2_000) + random.uniform(0, 9_000, rows)
-    power = random.normal(110, 30, rows).clip(45, 320)
-    litres = 3.2 + power / 38 + 0.06 * age + random.normal(0, 0.6, rows)
-    worth = 24_000 * np.exp(-0.13 * age - kilometres / 420_000) * (power / 110) ** 0.8
-    price = worth * np.vectorize(BRANDS.get)(brand) * random.lognormal(0, 0.18, rows)
-    seconds = np.sort(random.uniform(0, 5 * 86_400, rows)) - random.uniform(0, 600, rows)
-    return pa.table(
-        {
-            "offer": [f"C{number:05}" for number in range(1, rows + 1)],
-            "posted": pa.array([START + dt.timedelta(seconds=int(one)) for one in seconds], pa.timestamp("us", "UTC")),
-            "brand": brand,
-            "city": random.choice(CITIES, rows),
-            "price": (price / 10 + 35).round().astype(np.int64) * 10,
-            "kilometres": (kilometres / 100).round().astype(np.int64) * 100,
-            "litres": pa.array(litres.clip(2.9).round(1), mask=random.random(rows) < 0.02),
-        }
-    )
-
-
-def write_stream(table: pa.Table, folder: Path) -> None:
-    """The offers as files that come one after the other; Spark takes files in the order of their times."""
-    folder.mkdir()
-    size = -(-table.num_rows // FILES)
-    for number in range(FILES):
-        file = folder / f"{number:03}.parquet"
-        pq.write_table(table.slice(number * size, size), file)
-        os.utime(file, (START.timestamp() + number,) * 2)
-
-
-def skytide(*arguments: str) -> None:
-    """Run a command as the terminal would, and show what was typed."""
-    print(f"\n$ skytide {' '.join(arguments)}", flush=True)
-    try:
-        app(list(arguments))
-    except SystemExit as end:
-        if end.code:
-            raise
 
 
 def show(table: pa.Table, rows: int) -> None:
@@ -119,38 +80,97 @@ def show(table: pa.Table, rows: int) -> None:
         print(f"  ... and {table.num_rows - rows} more")
 
 
+def stream(pipeline: Pipeline, departures: Departures, rows: int) -> None:
+    """Run the job; flights take off when it is ready, and it ends when it has read all of them."""
+    settled = [0.0]
+
+    def enough() -> bool:
+        departures.go.set()
+        report = read_report(pipeline.run.checkpoint)
+        if report is not None and report.batches:
+            departures.warm.set()
+        if not departures.done.is_set() or report is None or report.totals["rows"] < rows:
+            settled[0] = time.monotonic()
+        return time.monotonic() - settled[0] > QUIET_SECONDS
+
+    status = run(pipeline, lambda line: print(f"  {line}", flush=True), enough=enough)
+    if status:
+        raise SystemExit(status)
+
+
+def summary(board: Board, answer: pa.Table, seconds: float, rows: int) -> None:
+    """What happened, in a few lines."""
+    state = board.state()
+    print(f"\n{rows:,} flights in {seconds:.0f} s ({rows / seconds:,.0f} a second, as they were paced)")
+    print(f"{state['meters']['changes']:,} changes of the answer, the last at {moment_text(state['time'], 'time')} UTC")
+    print(f"\nThe answer as it stands: {answer.num_rows} flights. The most punctual:")
+    show(answer.sort_by("delay").select(["id", "dest", "delay", "air_time", "distance", "origin"]), SHOWN)
+    _, longest, _, begin, end = max(board.stays(most=1), key=lambda stay: (stay[4] or state["time"]) - stay[3])
+    hours = ((end or state["time"]) - begin) / 3_600_000
+    print(f"\nLongest in it: {longest}, {hours:.1f} hours from {moment_text(begin, 'time')} on")
+    print(f"Not in it: {why_not(board)}")
+
+
+def why_not(board: Board) -> str:
+    """Why one of the flights is not in the answer."""
+    outside: list[list[Any]] = board.rest(most=50)["rows"]
+    found = board.explain(outside[-1][0])
+    ways = "; ".join(found["ways"][:2])
+    return f"{found['id']}. {found['summary']}" + (f" It would be with {ways}." if ways else "")
+
+
 def main() -> None:
-    """Make the data, run the job, say what came out and where it lies."""
+    """Make the data, run the job under the eyes of a page, say what came out and where it lies."""
+    parser = argparse.ArgumentParser(prog="make demo", description="A live page over a Spark stream of flights.")
+    parser.add_argument("--days", type=int, default=14, help="days of 2013, up to 365")
+    parser.add_argument("--seconds", type=float, default=45.0, help="how long it takes them to take off")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument("--stay", action="store_true", help="serve the page until Ctrl-C")
+    asked = parser.parse_args()
     shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir()
-    table = offers()
-    write_stream(table, FOLDER / "offers")
-    pipeline = FOLDER / "offers.toml"
-    pipeline.write_text(PIPELINE, encoding="utf-8")
-    print(f"{table.num_rows:,} offers of used cars, made for this demo, are in {FOLDER / 'offers'}, as {FILES} files.")
-    print("Which of the last day's offers are worth a look, if price, kilometres and fuel count? Those that no other")
-    print(f"offer of the brand beats. The pipeline that keeps the answer current is {pipeline}:")
-    skytide("run", str(pipeline))
-    changes = pq.read_table(FOLDER / "changes")
-    print(f"\n{changes.num_rows:,} changes of the answer, in order. The last of them:")
-    last = changes.slice(changes.num_rows - SHOWN)
-    show(last.select(["time", "change", "id", "brand", "price", "kilometres", "fuel_cost"]), SHOWN)
+    (FOLDER / "flights").mkdir(parents=True)
+    file = FOLDER / "flights.toml"
+    file.write_text(PIPELINE, encoding="utf-8")
+    pipeline = Pipeline.load(file)
+    follower = PipelineFollower(pipeline, fresh=True)
+    with Page(follower.board, search=True) as page:
+        print(f"Watch it at {page.url}", flush=True)
+        if asked.open:
+            webbrowser.open(page.url)
+        table = flights(asked.days)
+        print(
+            f"{table.num_rows:,} flights, those of the first {asked.days} days of 2013 from New York's airports, take"
+        )
+        print(
+            f"off within {asked.seconds:.0f} seconds, as soon as Spark is warm. The pipeline is {file}.\n", flush=True
+        )
+        departures = Departures(table, FOLDER / "flights", asked.seconds, follower)
+        departures.start()
+        began = time.monotonic()
+        with follower:
+            stream(pipeline, departures, table.num_rows)
+        follower.close()
+        finish(follower.board, time.monotonic() - began, table.num_rows)
+        if asked.stay:
+            print(f"\nThe page is still at {page.url}, until Ctrl-C.", flush=True)
+            with suppress(KeyboardInterrupt):
+                threading.Event().wait()
+
+
+def finish(board: Board, seconds: float, rows: int) -> None:
+    """Keep the answer in files, and say where."""
     current = CurrentTable(str(FOLDER / "current")).read()
-    assert current is not None
-    answer = current[1].drop_columns(["time"])
-    print(f"\nThe answer as it stands: {answer.num_rows} offers. The cheapest:")
-    show(answer.sort_by("price").drop_columns(["offer", "litres"]), SHOWN)
+    assert current is not None, "the job has written it"
+    answer = current[1]
+    summary(board, answer, seconds, rows)
     write_table(str(FOLDER / "answer.csv"), answer)
-    preference = ["--min", "price", "--min", "kilometres", "--by", "brand"]
-    picture, best = str(FOLDER / "answer.png"), str(FOLDER / "best.csv")
-    skytide("skyline", str(FOLDER / "answer.csv"), *preference, "--plot", picture, "-o", best)
-    lasting = table.filter(pc.field("posted") > pc.max(table["posted"]).as_py() - dt.timedelta(hours=20))
-    write_table(str(FOLDER / "lasting.csv"), lasting.filter(pc.field("litres").is_valid()))
-    outside = lasting.filter(~pc.field("offer").isin(answer["id"].to_pylist()) & (pc.field("price") > 5_000))
-    row = outside["offer"][0].as_py()
-    skytide("explain", str(FOLDER / "lasting.csv"), *preference, "--id", "offer", "--row", row, "--limit", "3")
-    print(f"\nResults: the changes in {FOLDER / 'changes'}, left-out offers in {FOLDER / 'dead-letters'},")
-    print(f"the answer in {FOLDER / 'answer.csv'}, and the picture {picture}")
+    draw_board(board, str(FOLDER / "answer.png"))
+    write_report(board, FOLDER / "report.html")
+    print(f"\nThe changes are in {FOLDER / 'changes'}, flights that were left out in {FOLDER / 'dead-letters'},")
+    print(
+        f"the answer in {FOLDER / 'answer.csv'}, its picture in {FOLDER / 'answer.png'}, and all that the page showed"
+    )
+    print(f"in {FOLDER / 'report.html'}: open it in a browser.")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import skytide as sk
 from skytide.reference.batch import by_group, dominates, skyline
 
 FOLDER = Path(__file__).parent.parent / "examples"
-SMALL = sorted(set(FOLDER.glob("*.py")) - {FOLDER / "demo.py"})
+SMALL = sorted(set(FOLDER.glob("*.py")) - {FOLDER / "demo.py", FOLDER / "flights.py"})
 Example = Callable[[str], tuple[dict[str, Any], str]]
 
 

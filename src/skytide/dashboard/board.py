@@ -158,10 +158,11 @@ class Board:
         self._beat += 1
         self._history.move(key, start if now is None else max(start, now), values)
 
-    def forget(self, ids: Any) -> None:
-        """Rows that live no more: they are not among the rest. O(rows)."""
+    def forget(self, ids: Any, rows: pa.Table | None = None) -> None:
+        """Rows that live no more: they are not among the rest. With `keyed_by`, `rows` has those columns. O(rows)."""
+        keys = texts(ids) if rows is None else self._keys(texts(ids), self._read(rows))
         with self._lock:
-            self._rows.forget(texts(ids))
+            self._rows.forget(keys)
 
     def probabilities(self, ids: Any, values: Iterable[float]) -> None:
         """Who is in the answer with which probability now. O(rows)."""

@@ -96,6 +96,10 @@ class PipelineFollower(Follower):
             self._say(report)
         return bool(events)
 
+    def passed(self, rows: pa.Table) -> None:
+        """Rows of the source, for those who have them: what is outside of the answer is shown, too, and explained."""
+        self._shown.passed(rows)
+
     def _take(self, event: Event) -> None:
         if event.kind == "answer":
             self._shown.answer(event.rows)

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skytide.dashboard.board import Board
-from skytide.dashboard.values import texts
+from skytide.dashboard.lives import Lives
+from skytide.dashboard.values import moments, texts
 from skytide.spark.pipeline.about import About
 
 THRESHOLD = "threshold"
@@ -22,6 +23,8 @@ class Shown:
         self._board, self._about = board, about
         self._rows: dict[Key, list[Any]] = {}
         self._time: Any = None
+        timed = about.kind in ("window", "uncertain") and "duration" in about.parameters
+        self._lives = Lives(board, about.parameters["duration"], about.by) if timed else None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -31,6 +34,18 @@ class Shown:
         """The columns of changes that together name a row."""
         thresholds = [THRESHOLD] if self._about.thresholds else []
         return ["id", *map(self._about.column, self._about.by), *thresholds]
+
+    def passed(self, rows: pa.Table) -> None:
+        """Rows of the source that are known otherwise: they are among the rest as long as they live. O(rows)."""
+        ids = rows.column(self._about.id)
+        self._board.see(rows, ids)
+        if self._lives is not None:
+            self._lives.begin(rows.column(self._timed), texts(ids), rows)
+
+    @property
+    def _timed(self) -> str:
+        """The column of rows with their times."""
+        return str(self._about.parameters["time"])
 
     def changes(self, rows: pa.Table) -> None:
         """Changes in their order. O(changes)."""
@@ -46,6 +61,16 @@ class Shown:
                 self._rows.pop(key, None)
         self._time = rows.column("time").slice(rows.num_rows - 1)
         self._show(rows)
+        if self._lives is not None:
+            self._die(self._lives, rows)
+
+    def _die(self, lives: Lives, rows: pa.Table) -> None:
+        """Who left because of others may live on, and is known until its end."""
+        column = self._about.column(self._timed)
+        if column in rows.column_names:
+            entered = rows.filter(pc.equal(rows.column("change"), "+"))
+            lives.begin(entered.column(column), texts(entered.column("id")), self._values(entered))
+        lives.end(float(moments(self._time)[0][-1]))
 
     def answer(self, rows: pa.Table) -> None:
         """The whole answer, `time` is when a row entered: what it adds and lacks. O(answer)."""
