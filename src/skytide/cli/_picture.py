@@ -132,7 +132,7 @@ class StreamPicture(Watcher):
 
     def saw(self, rows: Any, ids: Any, times: Any = None, life: tuple[Any, float] | None = None) -> None:
         """Take note of rows on their way; objects are looked at in the end."""
-        if times is not None:
+        if self._about.kind not in ("window", "uncertain"):
             return
         values = np.column_stack([np.asarray(rows.column(name), np.float64) for name in self._columns])
         if life is None:

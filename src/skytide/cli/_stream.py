@@ -128,7 +128,6 @@ class Run:
         tables = [self._schema.empty_table()]
         cuts = told.cuts(batch) if self._watch.fine else []
         for piece in self._watch.pieces(batch, cuts, lambda positions: told.allowed(batch, positions)):
-            told.before(piece)
             began = time.perf_counter()
             changes = self._extend(piece)
             seconds = time.perf_counter() - began

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from skytide.cli._batch import Batch
 
 
+class Part:
+    """Some of a run of changes."""
+
+    def __init__(self, changes: Any, which: Booleans) -> None:
+        self.times, self.signs, self.ids = changes.times[which], changes.signs[which], changes.ids[which]
+        if hasattr(changes, "thresholds"):
+            self.thresholds = changes.thresholds[which]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
 class Told:
     """What is told of any run."""
 
@@ -35,13 +47,9 @@ class Told:
         """Positions, moved to where rows may be cut."""
         return positions
 
-    def before(self, batch: Batch) -> None:
-        """Rows are about to go into the window."""
-
     def after(self, batch: Batch, changes: Any, seconds: float) -> None:
         """Rows went into the window, which took so long."""
-        self._seen(batch, _kept(changes, batch.rows.num_rows))
-        self._watch.tell("changed", changes)
+        self._watch.tell("changed", self._seen(batch, _kept(changes, batch.rows.num_rows), changes))
         if self._watch.counted(self._window, batch.rows.num_rows, seconds):
             self._look()
 
@@ -58,8 +66,9 @@ class Told:
             self._look()
         self._watch.tell("ended", self._window)
 
-    def _seen(self, batch: Batch, kept: Booleans) -> None:
-        """Tell of rows that were taken."""
+    def _seen(self, batch: Batch, kept: Booleans, changes: Any) -> Any:
+        """Tell of rows that were taken; the changes that are still to be told."""
+        return changes
 
     def _settled(self) -> None:
         """Tell of what is over."""
@@ -81,6 +90,7 @@ class RowsTold(Told):
         self._living: deque[tuple[Floats, npt.NDArray[Any]]] = deque()
         self._taken, self._latest = 0, -np.inf
         self._life = _life(window)
+        self._patience = 0.0 if self._life is None else _length(window.window.lateness)
 
     def _ids(self, batch: Batch) -> npt.NDArray[Any]:
         for role in ("ids", "objects"):
@@ -109,15 +119,6 @@ class RowsTold(Told):
         found: list[int] = borders[np.searchsorted(borders, positions)].tolist()
         return found
 
-    def before(self, batch: Batch) -> None:
-        """Forget rows that have expired when the first of these comes; an id may come again."""
-        if self._life is None or not self._watch.fine:
-            return
-        if "times" in batch.beside.column_names:
-            self._expire(float(_moments(batch.beside.column("times").slice(0, 1))[0]) - self._life)
-        else:
-            self._expire(self._taken + 1 - self._life)
-
     def _expire(self, bound: float) -> None:
         while self._living:
             keys, ids = self._living[0]
@@ -130,21 +131,36 @@ class RowsTold(Told):
                 return
             self._living.popleft()
 
-    def _seen(self, batch: Batch, kept: Booleans) -> None:
+    def _seen(self, batch: Batch, kept: Booleans, changes: Any) -> Any:
         ids = self._ids(batch)
         self._number += len(ids)
         rows = batch.rows if kept.all() else batch.rows.filter(pa.array(kept))
         ids = ids[kept]
-        life = None
-        if self._life is not None and len(ids):
-            timed = "times" in batch.beside.column_names
-            keys = _moments(batch.beside.column("times"))[kept] if timed else self._taken + 1.0 + np.arange(len(ids))
-            self._taken += len(ids)
-            self._latest = max(self._latest, float(keys.max()))
-            life = keys, self._latest - self._life
-            if self._watch.fine:
-                self._living.append((np.asarray(keys, np.float64), ids))
-        self._watch.tell("saw", rows, ids, None, life)
+        if not len(ids):
+            return changes
+        times: Any = self._taken + 1.0 + np.arange(len(ids))
+        keys: Floats = times
+        if "times" in batch.beside.column_names:
+            times = batch.beside.column("times").filter(pa.array(kept))
+            keys = _moments(times)
+            changes = self._earlier(changes, float(keys.min()))
+        if self._life is not None:
+            self._expire(float(keys.min()) - self._life - self._patience)  # before an id may come again
+        self._taken += len(ids)
+        self._latest = max(self._latest, float(keys.max()))
+        life = None if self._life is None else (keys, self._latest - self._life)
+        if life is not None and self._watch.fine:
+            self._living.append((keys, ids))
+        self._watch.tell("saw", rows, ids, times, life)
+        return changes
+
+    def _earlier(self, changes: Any, first: float) -> Any:
+        """Tell the changes before a time, at which the id of one that leaves may come again; the others."""
+        old = _moments(changes.times) < first if len(changes) and self._watch.fine else np.zeros(0, bool)
+        if not old.any():
+            return changes
+        self._watch.tell("changed", Part(changes, old))
+        return Part(changes, ~old)
 
     def advanced(self, moment: Any, changes: Any) -> None:
         """Time went on, and rows expired."""
@@ -168,12 +184,13 @@ class ObjectsTold(Told):
         found: list[int] = (np.flatnonzero(np.asarray(times[1:] != times[:-1], bool)) + 1).tolist()
         return found
 
-    def _seen(self, batch: Batch, kept: Booleans) -> None:
+    def _seen(self, batch: Batch, kept: Booleans, changes: Any) -> Any:
         if self._watch.fine and kept.any():
             chosen = pa.array(kept)
             ids = as_array(batch.beside.column("ids").filter(chosen))
             self._waiting.append((batch.beside.column("times").filter(chosen), ids))
         self._settled()
+        return changes
 
     def _settled(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -215,7 +232,11 @@ def _life(window: Any) -> float | None:
     """How long a row lives, in rows or in the numbers of `moments`; None where that takes more to know."""
     if window.window.count is not None:
         return None if window.preference.by else float(window.window.count)
-    length = window.window.duration
+    return _length(window.window.duration)
+
+
+def _length(length: float | int | str) -> float:
+    """A length of time in the numbers of `moments`."""
     return duration_value(length) / 1e6 if isinstance(length, str) else float(length)
 
 

@@ -89,7 +89,7 @@ def command(
             functions = Functions(minimize, maximize, columns=source.names)
         except SkytideError as error:
             raise error.at(file=source.label) from None
-        monitor = Fragmented(functions, method, by=by, nulls=nulls)
+        monitor = Fragmented(functions, method, by=by, nulls=nulls, everything=bool(watch))
         run = _Run(site_column, watch, "fragments", monitor, source, id_column, time_column)
         shown = told(site=site_column, time=time_column, method=method)
         watch.began(About("fragments", data, monitor.told_preference, shown))
