@@ -14,7 +14,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,13 @@ Line = dict[str, Any]
 # -- a run -------------------------------------------------------------------------------------------------------------
 
 
-async def played(world: World, seconds: float, seed: int) -> Line:
-    """Faults and peace in turns, and rest at the end; how long it took to be exact again."""
+async def played(
+    world: World, seconds: float, seed: int, last: Callable[[Line], Awaitable[None]] | None = None
+) -> Line:
+    """Faults and peace in turns, and rest at the end; how long it took to be exact again.
+
+    `last` gets the state at rest, before everything ends.
+    """
     chance = random.Random(seed)
     healed: list[float] = []
     await world.start()
@@ -61,6 +66,8 @@ async def played(world: World, seconds: float, seed: int) -> Line:
         state = await world.state()
         await _caught_up(world, state["number"])
         world.seen.states.append((state["time"], state["time"], state))
+        if last is not None:
+            await last(state)
     finally:
         await world.stop()
     return {"healed": healed, "last": state}
