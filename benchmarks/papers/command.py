@@ -122,7 +122,7 @@ def main(argv: list[str]) -> int:
     data = chosen.data.resolve() if chosen.data.is_dir() else None
     missing = {one.key: reason for one in known if (reason := one.missing(data))}
     kept = Kept(chosen.out)
-    tasks = {task.key: task for one in mine if one.key not in missing for task in one.tasks(chosen.size, chosen.seed)}
+    tasks = {task.key: task for one in mine for task in one.tasks(chosen.size, chosen.seed, data)}
     fresh = [task for task in tasks.values() if chosen.again or kept.get(task) is None]
     outcomes: dict[str, Outcome] = {}
     if fresh:
@@ -137,11 +137,11 @@ def main(argv: list[str]) -> int:
         run_all(spark, fresh, Place(data), jobs=jobs, together=together, ended=ended)
     results = []
     for one in known:
-        own = one.tasks(chosen.size, chosen.seed)
+        own = one.tasks(chosen.size, chosen.seed, data)
         found = [outcomes.get(task.key) or kept.get(task) for task in own]
         skipped = missing.get(one.key, "") if one in mine else ""
         there = [outcome for outcome in found if outcome is not None]
-        results.append(report.Result(one, there, len(own), "" if there else skipped, chosen.size != "smoke"))
+        results.append(report.Result(one, there, len(own), skipped, chosen.size != "smoke"))
     report.write(chosen.out, results, chosen.size, chosen.seed)
     asked = [one for one in results if one.figure in mine]
     print(*report.summary(asked), f"see {chosen.out / 'report.html'}", sep="\n")

@@ -121,24 +121,33 @@ class Figure:
     """Files of the folder with data without which it is left out."""
     by: tuple[str, ...] = ()
     """The columns of the table that tell its lines apart; all others are numbers, and are averaged."""
+    tabled: tuple[tuple[str, Any], ...] = ()
+    """Only rows with these values are in the table."""
     known: dict[tuple[Any, ...], float] = field(default_factory=dict)
     """The paper's numbers by the values of `by`."""
-    parts: Callable[[Row], bool] = lambda row: True
-    """The rows of its tasks that belong to it."""
+    also: tuple[tuple[Callable[[str], Iterable[Row]], tuple[str, ...]], ...] = ()
+    """Further tasks of the same experiment, each with the files that it needs."""
 
     @property
     def key(self) -> str:
         """Its name in reports and in addresses."""
         return f"{self.paper}-{self.kind}-{self.number}"
 
-    def tasks(self, size: str, seed: int) -> list[Task]:
-        """What has to be run for it."""
-        return [Task(self.experiment, {**one, "seed": seed}) for one in self.sweep(size)]
+    def tasks(self, size: str, seed: int, data: Path | None) -> list[Task]:
+        """What can be run for it."""
+        sweeps = [(self.sweep, self.needs), *self.also]
+        found = [one for sweep, needs in sweeps if not _lost(needs, data) for one in sweep(size)]
+        return [Task(self.experiment, {**one, "seed": seed}) for one in found]
 
     def missing(self, data: Path | None) -> str:
-        """Why it cannot be run, or nothing."""
-        lost = [name for name in self.needs if data is None or not any(data.glob(name))]
-        return f"{' and '.join(lost)} not found in the folder of data (--data)" if lost else ""
+        """What cannot be run of it for want of data, or nothing."""
+        lost = [name for needs in (self.needs, *(needs for _, needs in self.also)) for name in _lost(needs, data)]
+        part = "" if self.needs else "what needs it: "
+        return f"{part}{' and '.join(lost)} not found in the folder of data (--data)" if lost else ""
+
+
+def _lost(needs: tuple[str, ...], data: Path | None) -> list[str]:
+    return [name for name in needs if data is None or not any(data.glob(name))]
 
 
 def chosen(rows: Rows, **where: Any) -> list[Row]:

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from benchmarks import machine
 from benchmarks.papers import drawing
-from benchmarks.papers.registry import PAPERS, SIZES, Figure, Found, Row, mean, values
+from benchmarks.papers.registry import PAPERS, SIZES, Figure, Found, Row, chosen, mean, values
 from benchmarks.papers.runner import Outcome
 
-VERDICTS = {True: "as in the paper", False: "differs", None: "—"}
+VERDICTS = {True: "holds", False: "does not hold", None: "—"}
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #24292f; }
 table { border-collapse: collapse; margin: 1em 0; font-size: 13px; display: block; overflow-x: auto; }
@@ -48,7 +48,7 @@ class Result:
     @property
     def rows(self) -> list[Row]:
         """All rows that belong to it."""
-        return [row for outcome in self.outcomes for row in outcome["rows"] if self.figure.parts(row)]
+        return [row for outcome in self.outcomes for row in outcome["rows"]]
 
     @property
     def failed(self) -> list[Outcome]:
@@ -62,7 +62,7 @@ class Result:
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Its numbers: the heading and the lines."""
-        figure, rows = self.figure, self.rows
+        figure, rows = self.figure, chosen(self.rows, **dict(self.figure.tabled))
         shown = [name for name in figure.columns if any(row.get(name) is not None for row in rows)]
         kept: dict[tuple[Any, ...], list[Row]] = {}
         for row in rows:
@@ -205,7 +205,7 @@ def _state(one: Result) -> Iterator[str]:
     """What is not as it should be with a figure."""
     if one.skipped:
         yield f"Left out: {one.skipped}."
-    elif len(one.outcomes) < one.wanted:
+    if len(one.outcomes) < one.wanted:
         yield f"{one.wanted - len(one.outcomes)} of {one.wanted} runs are not there."
     for outcome in one.failed:
         yield f"A run ended with an error: {outcome['error']} ({json.dumps(outcome['parameters'])})."
@@ -310,7 +310,7 @@ def summary(results: list[Result]) -> list[str]:
     said = [f"{name(one.figure)}: left out, {one.skipped}" for one in results if one.skipped]
     judged = [found.holds for one in results for _, found in one.claims() if found.holds is not None]
     if judged:
-        said.append(f"{sum(judged)} of {len(judged)} statements of the papers that can be judged are as they say")
+        said.append(f"{sum(judged)} of {len(judged)} statements of the papers that can be judged hold")
     failed = {id(outcome): outcome for one in results for outcome in one.failed}
     said += [f"failed: {one['experiment']} {json.dumps(one['parameters'])}: {one['error']}" for one in failed.values()]
     wrong = [name(one.figure) for one in results if one.wrong]

@@ -93,6 +93,13 @@ def rates(
 
 def _cell(kind: str, distribution: str, d: int, n: int, window: int, limit: float, seed: int) -> Line:
     rows = stream(kind, d, 0, n, window, seed, distribution=distribution)
+    paper = PAPER_RATES.get(d, 0) if d == 2 or kind == "anti-correlated" else 0
+    return {"kind": kind, "P": distribution, "d": d, **compared(rows, window, limit, paper)}
+
+
+def compared(rows: UncertainRows, window: int, limit: float, paper: int = 0) -> Line:
+    """All engines on the rows after the first window, from what is kept then; but `auto` for so many seconds."""
+    d, n = rows.values.shape[1], len(rows)
     auto = Slide("auto", d, [LEAST])
     auto.run(rows.pick(slice(0, window)))
     filled, retained = auto.rate, auto.engine.retained()
@@ -106,11 +113,7 @@ def _cell(kind: str, distribution: str, d: int, n: int, window: int, limit: floa
         other.run(rest, limit=limit, keep=True)
         others.append(other)
     tree, scan = others
-    paper = PAPER_RATES.get(d, 0) if d == 2 or kind == "anti-correlated" else 0
     return {
-        "kind": kind,
-        "P": distribution,
-        "d": d,
         "filling, rows/s": filled,
         "auto, rows/s": auto.rate,
         "tree, rows/s": tree.rate,
@@ -172,7 +175,7 @@ def _sized(what: str, shown: float, window: int, mean: float, threshold: float, 
         "µs/element": round(1e6 * slide.seconds / slide.taken, 2),
         "candidates": slide.candidates,
         "answer": slide.answer,
-        "equal": _fresh_error(slide.engine.answer(threshold), rows.pick(slice(-window, None)), 50) < 1e-9,
+        "equal": fresh_error(slide.engine.answer(threshold), rows.pick(slice(-window, None)), 50) < 1e-9,
     }
 
 
@@ -186,7 +189,7 @@ def drift(arrivals: int, window: int, seed: int) -> Iterator[Line]:
                 rows = stream(kind, 3, max(0, first - window), last, window, seed, distribution="normal", mean=0.4)
                 slide.run(rows.pick(rows.arrivals >= first))
             found = slide.engine.answer(0.01)
-            error = _fresh_error(found, rows.pick(slice(-window, None)), len(found[0]))
+            error = fresh_error(found, rows.pick(slice(-window, None)), len(found[0]))
             yield {
                 "kind": kind,
                 "engine": method,
@@ -198,7 +201,7 @@ def drift(arrivals: int, window: int, seed: int) -> Iterator[Line]:
             }
 
 
-def _fresh_error(found: tuple[Integers, Floats], live: UncertainRows, most: int) -> float:
+def fresh_error(found: tuple[Integers, Floats], live: UncertainRows, most: int) -> float:
     """The largest relative error of (at most so many of) the probabilities of an answer."""
     order = {int(handle): position for position, handle in enumerate(live.handles)}
     worst = 0.0
