@@ -20,6 +20,8 @@ smartquotes = False
 
 html_theme = "furo"
 html_title = f"Skytide {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 myst_heading_anchors = 3
