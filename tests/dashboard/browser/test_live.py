@@ -67,7 +67,7 @@ def test_the_slider_shows_the_past_and_goes_back_to_now(visit: Any) -> None:
         )
         until(page, "t => skytide.past === t", time)
         assert page.evaluate("skytide.values()") == answer(board.at(time))
-        assert page.is_visible("#past-now")
+        page.wait_for_selector("#past-now")
     feeding.go(5)
     until(page, "number => skytide.number === number", board.number)
     assert page.evaluate("skytide.values()") == answer(board.at(times[-3]))
@@ -77,7 +77,7 @@ def test_the_slider_shows_the_past_and_goes_back_to_now(visit: Any) -> None:
     page.click("#past-now")
     drawn(page, board)
     assert page.evaluate("skytide.values()") == answer(board.state()["rows"])
-    assert not page.is_visible("#past-now")
+    page.wait_for_selector("#past-now", state="hidden")
 
 
 def test_a_paused_page_stands_still_and_misses_nothing(visit: Any) -> None:

@@ -205,7 +205,7 @@ export class Scatter {
     const { rows, store, x, y } = this.view;
     const goals = [store.goals[x], store.goals[y]];
     if (!goals[0] || !goals[1] || x === y) return;
-    const whole = store.preference.length === 2;
+    const whole = store.preference.length === 2 && !store.thresholds.length;
     const back = (value, goal) => (goal === "max" ? -value : value);
     const worst = ([low, high], goal) => cost(goal === "max" ? low - (high - low) : high + (high - low), goal);
     const groups = new Map();
@@ -225,7 +225,7 @@ export class Scatter {
       pen.strokeStyle = store.thresholds.length ? colour("soft") : colour(`c${store.slot(group)}`);
       pen.globalAlpha = whole ? 0.9 : 0.6;
       pen.stroke();
-      if (whole && groups.size === 1 && !store.thresholds.length) {
+      if (whole && groups.size === 1) {
         const [firstX] = place(border[0]);
         const [lastX, lastY] = place(border[border.length - 1]);
         const [, firstY] = place(border[0]);
