@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
 import sys
+import threading
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,3 +94,31 @@ def test_a_bad_file_is_refused_without_pyspark_being_loaded(pipeline: Path) -> N
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert 'pip install "skytide[spark]"' in done.stderr
+
+
+def test_a_page_is_served_while_the_job_runs(pipeline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def job(plan: Any, say: Callable[[str], None]) -> int:
+        assert plan.sink.path is not None
+        [thread] = [one for one in threading.enumerate() if one.name == "skytide-dashboard"]
+        assert thread.is_alive()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/state") as answer:
+            seen.append(json.load(answer))
+        return 0
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setattr("skytide.spark.pipeline.run", job)
+    result = run("run", "--dashboard", "--listen", f"127.0.0.1:{port}", pipeline)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"watch it at http://127.0.0.1:{port}/\n"
+    assert (seen[0]["title"], seen[0]["kind"], seen[0]["status"]) == ("cars.toml", "skyline", "running")
+    assert not [one for one in threading.enumerate() if one.name.startswith("skytide-")]
+
+
+def test_a_page_of_a_sink_that_cannot_be_followed_is_refused_before_anything_starts(pipeline: Path) -> None:
+    pipeline.write_text(PIPELINE.replace('"parquet"', '"orc"'))
+    assert "write parquet or jsonl" in refused("run", "--dashboard", pipeline)
+    assert "give --dashboard, too" in refused("run", "--stay", pipeline)
