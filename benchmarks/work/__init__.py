@@ -1,0 +1,1 @@
+"""The guard of work: what every algorithm does on small fixed inputs, counted, and compared with what it did before."""
