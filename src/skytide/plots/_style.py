@@ -62,10 +62,19 @@ def check_file(path: str | Path) -> None:
     target = Path(path)
     if target.suffix.lower() not in EXTENSIONS:
         raise OptionError("the plot's extension is not known", file=str(path), remedy="use .png, .svg or .pdf")
-    if not target.parent.is_dir():
+    try:
+        there, folder = target.parent.is_dir(), target.is_dir()
+    except OSError as error:  # a name that is too long
+        raise _unwritable(path, error) from None
+    if not there:
         raise OptionError("the plot's folder does not exist", file=str(path), remedy="make the folder first")
-    if target.is_dir():
+    if folder:
         raise OptionError("the plot's file is a folder", file=str(path), remedy="name a file")
+
+
+def _unwritable(path: str | Path, error: OSError) -> OutputError:
+    reason = f"the plot cannot be written there: {error.strerror or error}"
+    return OutputError(reason, file=str(path), remedy="choose another file")
 
 
 def new_figure(width: float = 8.6, height: float = 5.8) -> Any:
@@ -88,11 +97,7 @@ def finished(figure: Any, path: str | Path | None) -> Any:
         try:
             Path(path).write_bytes(written.getvalue())
         except OSError as error:
-            raise OutputError(
-                f"the plot cannot be written there: {error.strerror or error}",
-                file=str(path),
-                remedy="choose another file",
-            ) from None
+            raise _unwritable(path, error) from None
     return figure
 
 

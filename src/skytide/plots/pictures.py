@@ -18,7 +18,7 @@ from skytide.plots.stays import Stay, draw_stays
 
 _NEVER = Sizes.of(np.zeros(0), np.zeros(0))
 MOST_BARS = 30
-MOST_AGAINST = 5
+MOST_AGAINST = 4
 FEWER = 4_000
 
 
@@ -59,8 +59,7 @@ def picture(scene: Scene, path: str | Path | None = None) -> Any:
     if "stays" in panels:
         draw_stays(panels["stays"], scene.stays or (), scene.now)
         title(panels["stays"], f"the longest stays in the {scene.word}", size=11 if first else 13)
-        entered = np.array([stay.entered for stay in scene.stays or ()])
-        time_axis(panels["stays"], entered, scene.time)
+        time_axis(panels["stays"], [stay.entered for stay in scene.stays or ()], scene.time)
     if "sizes" in panels:
         _series(panels, scene)
     if "ledger" in panels and scene.ledger is not None:
@@ -137,6 +136,9 @@ def rows_picture(
     for down, first in enumerate(shown):
         for across, second in enumerate(shown):
             axes = grid[down][across]
+            if across > down:  # the same pair again
+                axes.set_axis_off()
+                continue
             pair = rows.rows[:, [across, down]] if across != down else rows.rows[:, [across]]
             draw_rows(axes, (second, first)[: pair.shape[1]], pair[:FEWER])
             axes.tick_params(labelsize=6)

@@ -101,19 +101,25 @@ def _binned(found: Sizes) -> tuple[Floats, float, Floats, Floats]:
     return np.asarray(low + step * np.arange(count), np.float64), step, entered, left
 
 
-def on_axis(times: npt.NDArray[Any]) -> Floats:
+def plain_times(times: Any) -> npt.NDArray[Any]:
+    """Times as numbers or timestamps of numpy's."""
+    found = np.asarray(times)
+    return found.astype("datetime64[us]") if found.dtype.kind == "O" else found
+
+
+def on_axis(times: Any) -> Floats:
     """Times as numbers on an axis: matplotlib's days where they are dates."""
-    times = np.asarray(times)
+    times = plain_times(times)
     if times.dtype.kind == "M":
         from matplotlib.dates import date2num
 
         return np.asarray(date2num(times), np.float64)
-    return times.astype(np.float64)
+    return np.asarray(times, np.float64)
 
 
-def time_axis(axes: Any, times: npt.NDArray[Any], label: str = "time") -> None:
+def time_axis(axes: Any, times: Any, label: str = "time") -> None:
     """Short dates where times are dates, and the name of the axis."""
-    if np.asarray(times).dtype.kind == "M":
+    if plain_times(times).dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
         locator = AutoDateLocator()

@@ -28,8 +28,8 @@ def draw_stays(axes: Any, stays: Sequence[Stay], now: Any) -> None:
     place = {name: at for at, name in enumerate(names)}
     shown = [stay for stay in stays if str(stay.id) in place]
     if shown:
-        starts = on_axis(np.array([stay.entered for stay in shown]))
-        ends = on_axis(np.array([now if stay.left is None else stay.left for stay in shown]))
+        starts = on_axis([stay.entered for stay in shown])
+        ends = on_axis([now if stay.left is None else stay.left for stay in shown])
         rows = np.array([place[str(stay.id)] for stay in shown])
         lasting = np.array([stay.left is None for stay in shown])
         for colour, which, label in ((BLUE, ~lasting, "has left"), (GREEN, lasting, "is in the answer")):
