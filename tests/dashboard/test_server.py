@@ -175,7 +175,7 @@ def test_a_port_that_is_taken_is_an_error_or_another_one(page: Page, board: Boar
         assert other.port != page.port and ask(other, "/api/state")[0] == 200
 
 
-def test_a_page_that_closes_ends_its_streams(board: Board) -> None:
+def test_a_page_that_closes_ends_its_streams_without_a_word(board: Board, capfd: Any, caplog: Any) -> None:
     page = Page(board, port=0).start()
     events = Events(page)
     events.next()
@@ -184,7 +184,9 @@ def test_a_page_that_closes_ends_its_streams(board: Board) -> None:
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", page.port), timeout=1).close()
     assert time.monotonic() - began < 9
+    assert events.answer.read() is not None, "the stream has an end"
     events.close()
+    assert capfd.readouterr() == ("", "") and not caplog.records
 
 
 def test_a_report_is_one_file_and_data_cannot_break_out_of_it(board: Board, tmp_path: Any) -> None:

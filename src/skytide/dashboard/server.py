@@ -66,6 +66,7 @@ class Page:
         self.port = int(self._socket.getsockname()[1])
         self._thread: threading.Thread | None = None
         self._server: uvicorn.Server | None = None
+        self._stopping = threading.Event()
 
     @property
     def url(self) -> str:
@@ -76,7 +77,7 @@ class Page:
     def start(self) -> Self:
         """Begin to serve; returns when the page can be asked for."""
         settings = uvicorn.Config(
-            application(self.board, self.token, self.host),
+            application(self.board, self.token, self.host, self._stopping),
             lifespan="off",
             log_config=None,
             log_level="error",
@@ -97,6 +98,7 @@ class Page:
 
     def close(self) -> None:
         """Stop serving; readers get an end."""
+        self._stopping.set()
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
             self._thread.join(10)
@@ -136,9 +138,11 @@ def _listening(host: str, port: int, search: bool) -> socket.socket:
     return made
 
 
-def application(board: Board, token: str | None = None, host: str = "127.0.0.1") -> Starlette:
-    """The application over a board."""
-    pages = _Pages(board)
+def application(
+    board: Board, token: str | None = None, host: str = "127.0.0.1", stopping: threading.Event | None = None
+) -> Starlette:
+    """The application over a board; its streams end when `stopping` is set."""
+    pages = _Pages(board, stopping or threading.Event())
     routes = [
         Route("/", pages.index),
         Route("/assets/{name}", pages.asset),
@@ -161,8 +165,8 @@ def application(board: Board, token: str | None = None, host: str = "127.0.0.1")
 class _Pages:
     """The answers to the page."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, board: Board, stopping: threading.Event) -> None:
+        self._board, self._stopping = board, stopping
         self._readers = 0
 
     async def index(self, _: Request) -> Response:
@@ -213,7 +217,7 @@ class _Pages:
         try:
             number, told = _position(given, board.epoch)
             beat, waited = -1, 0.0
-            while True:
+            while not self._stopping.is_set():
                 if board.beat == beat and number >= 0:
                     waited += TICK
                     if waited >= HEARTBEAT:
