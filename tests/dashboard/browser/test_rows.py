@@ -203,3 +203,16 @@ def test_times_read_as_they_are_in_the_data(visit: Any) -> None:
     until(page, "document.querySelectorAll('#table tbody tr').length === 2")
     assert [line[-1] for line in listed(page)] == ["2013-01-05 10:00", "2013-01-05 12:30:15"]
     assert page.text_content("#time") == "2013-01-05 12:30:15 UTC"
+
+
+def test_dates_have_places_like_numbers(visit: Any) -> None:
+    board = Board(Preference(minimize=["day", "price", "way"]), title="days")
+    days = np.array(["2024-02-01", "2024-02-09", "2024-02-20T06:00"], "datetime64[ms]")
+    board.see(pa.table({"day": days, "price": [3, 2, 1], "way": [1, 1, 1]}), ["ant", "bee", "cat"])
+    board.change([1, 1, 1], "+++", ["ant", "bee", "cat"])
+    page = visit(board)
+    across = [page.evaluate("name => skytide.place(name)[0]", name) for name in ("ant", "bee", "cat")]
+    assert across == sorted(set(across))
+    until(page, "document.querySelector('#scatter .xtick')?.textContent.includes('Feb')")
+    page.fill("[aria-label='day to']", "2024-02-10")
+    until(page, "skytide.shown().join() === 'ant,bee'")

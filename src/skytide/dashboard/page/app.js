@@ -141,8 +141,14 @@ async function travel(time) {
 
 const hear = {
   state(state) {
-    if (JSON.stringify(state.columns) !== JSON.stringify(store.columns)) Object.assign(view, { paused: false, frozen: null, waiting: 0 });
+    const other = JSON.stringify(state.columns) !== JSON.stringify(store.columns);
     store.replace(state);
+    if (other) {
+      Object.assign(view, { paused: false, frozen: null, waiting: 0 });
+      filters.brushes.clear();
+      filters.hidden.clear();
+    }
+    if (view.past !== null) travel(view.past);
     view.connected = true;
     restStale = historyStale = true;
     refresh();

@@ -13,11 +13,17 @@ export class Pair {
   }
 
   fill(store) {
-    const names = JSON.stringify(store.columns);
+    const usable = store.columns.flatMap((column, i) => (store.numeric(i) ? [i] : []));
+    const names = JSON.stringify([store.columns, usable]);
     if (names === this.names) return;
     this.names = names;
-    const usable = store.columns.flatMap((column, i) => (store.numeric(i) ? [i] : []));
+    const chosen = this.of === JSON.stringify(store.columns) ? [this.x.value, this.y.value] : null;
+    this.of = JSON.stringify(store.columns);
     for (const select of [this.x, this.y]) select.replaceChildren(...usable.map((i) => make("option", { value: String(i) }, store.columns[i].name)));
+    if (chosen && chosen[0] !== chosen[1]) {
+      [this.x.value, this.y.value] = chosen;
+      return;
+    }
     const [first, second] = store.preference;
     this.x.value = String(first);
     this.y.value = String(second ?? usable.find((i) => i !== first) ?? first);

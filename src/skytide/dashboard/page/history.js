@@ -1,6 +1,6 @@
 // The past: how large the skyline was, which rows stayed longest, and a slider to any instant of it.
 
-import { byId, make, sayTime, saySpan, sayValue, plainLabel, colour, setText, sayCount } from "./text.js";
+import { byId, make, sayTime, saySpan, sayValue, plainLabel, colour, setText, sayCount, fromPlotly } from "./text.js";
 
 const MOST_BARS = 14;
 
@@ -127,15 +127,10 @@ export class History {
     const range = from === null || to === null || !(to > from) ? {} : { range: [from, to] };
     const layout = this.layout(150, { hovermode: "x", shapes: this.shapes(), xaxis: range, yaxis: { rangemode: "tozero", gridcolor: colour("grid"), zeroline: false, fixedrange: true, nticks: 4, tickformat: ",d", title: { text: "rows" } } });
     window.Plotly.react(box, [trace], layout, { displayModeBar: false, responsive: true });
-    if (!this.drawn) box.on("plotly_click", (event) => this.go(this.number(event.points[0].x)));
+    if (!this.drawn) box.on("plotly_click", (event) => this.go(fromPlotly(event.points[0].x)));
     this.drawn = true;
     const ends = size.length ? `between ${sayValue(Math.min(...size))} and ${sayValue(Math.max(...size))}, now ${sayValue(size[size.length - 1])}` : "unknown";
     box.setAttribute("aria-label", `Size of the skyline over time: ${ends} rows.`);
-  }
-
-  /** Plotly gives dates back as text in UTC. */
-  number(x) {
-    return typeof x === "number" ? x : Date.parse(`${x.replace(" ", "T")}${x.length > 10 ? "Z" : ""}`);
   }
 
   drawStays() {

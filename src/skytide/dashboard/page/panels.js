@@ -103,8 +103,9 @@ export class Feed {
       const line = event.target.closest("li");
       if (line) open(line.dataset.key);
     });
-    for (const name of ["pointerenter", "focusin"]) list.addEventListener(name, () => { this.held = true; });
-    for (const name of ["pointerleave", "focusout"]) list.addEventListener(name, () => { this.held = list.matches(":focus-within"); });
+    list.addEventListener("pointerenter", () => { this.held = true; });
+    list.addEventListener("focusin", () => { this.held ||= list.querySelector(":focus-visible") !== null; });
+    for (const name of ["pointerleave", "focusout"]) list.addEventListener(name, () => { this.held = list.querySelector(":focus-visible") !== null; });
   }
 
   draw(store) {

@@ -1,6 +1,6 @@
 // Three columns or more: one axis each, one line a row, the better end up. A brush on an axis filters rows in all views.
 
-import { make, sayValue, colour, sayCount } from "./text.js";
+import { make, sayValue, colour, sayCount, toNumber } from "./text.js";
 import { extent, steady, share, ticks, ramp } from "./geometry.js";
 import { surface, fresh, onPress } from "./surface.js";
 import { goalWords } from "./scatter.js";
@@ -75,7 +75,7 @@ export class Parallel {
 
   /** Draws a view: {rows, store, dark, filters}. Rows that a brush hides are not among them. */
   draw(view) {
-    const names = view.store.preference.map((i) => view.store.columns[i].name).join("\n");
+    const names = JSON.stringify(view.store.preference.map((i) => [view.store.columns[i].name, view.store.isDates(i)]));
     this.view = view;
     this.width = this.box.clientWidth;
     this.height = this.box.clientHeight;
@@ -87,7 +87,7 @@ export class Parallel {
     }
     this.ranges = this.axes.map((column, i) => {
       const brush = view.filters.brushes.get(column);
-      return brush && this.ranges[i] ? this.ranges[i] : steady(this.ranges[i], extent(view.all.map((row) => row.values[column])));
+      return brush && this.ranges[i] ? this.ranges[i] : steady(this.ranges[i], extent(view.all.map((row) => row.numbers[column])));
     });
     this.paint();
     this.overlay();
@@ -153,7 +153,7 @@ export class Parallel {
     for (const [name, rows] of inks) {
       counts.fill(0);
       for (const row of rows) {
-        for (let i = 0; i < xs.length; i++) heights[i] = this.down(i, row.values[this.axes[i]]);
+        for (let i = 0; i < xs.length; i++) heights[i] = this.down(i, row.numbers[this.axes[i]]);
         for (let i = 0; i + 1 < xs.length; i++) crossed(counts, width, Math.round(xs[i]), heights[i], Math.round(xs[i + 1]), heights[i + 1]);
       }
       tinted(picture.data, counts, rgb(pen, name));
@@ -167,7 +167,7 @@ export class Parallel {
 
   line(pen, row, xs) {
     for (let i = 0; i < xs.length; i++) {
-      const height = this.down(i, row.values[this.axes[i]]);
+      const height = this.down(i, row.numbers[this.axes[i]]);
       if (i) pen.lineTo(xs[i], height);
       else pen.moveTo(xs[i], height);
     }
@@ -204,7 +204,7 @@ export class Parallel {
     for (const tick of ticks(...this.ranges[i], 5)) {
       const height = this.down(i, tick);
       pen.fillRect(x - 3, height - 0.5, 6, 1);
-      const text = sayValue(tick);
+      const text = this.view.store.say(column, tick);
       const width = pen.measureText(text).width + 8;
       pen.fillStyle = colour("card");
       pen.globalAlpha = 0.85;
@@ -236,8 +236,8 @@ export class Parallel {
     let best = null;
     let least = 8;
     for (const row of this.view.rows) {
-      const a = this.down(i, row.values[this.axes[i]]);
-      const b = this.down(i + 1, row.values[this.axes[i + 1]]);
+      const a = this.down(i, row.numbers[this.axes[i]]);
+      const b = this.down(i + 1, row.numbers[this.axes[i + 1]]);
       const away = Math.abs(a + (b - a) * part - y);
       if (away < least) [best, least] = [row, away];
     }
@@ -279,7 +279,7 @@ export class Parallel {
       if (Math.abs(next.clientY - event.clientY) < 5) return;
       this.held = true;
       const end = this.value(i, next.clientY - box.top);
-      const round = (value) => Number(value.toPrecision(4));
+      const round = (value) => (this.view.store.isDates(this.axes[i]) ? Math.round(value) : Number(value.toPrecision(4)));
       this.brushed(this.axes[i], round(Math.min(start, end)), round(Math.max(start, end)));
       this.refill();
     };
@@ -296,8 +296,10 @@ export class Parallel {
   controls() {
     this.fields = this.axes.map((column) => {
       const { name } = this.view.store.columns[column];
-      const fields = ["from", "to"].map((word) => make("input", { type: "number", step: "any", placeholder: word, "aria-label": `${name} ${word}` }));
-      const read = (field) => (field.value === "" || Number.isNaN(Number(field.value)) ? null : Number(field.value));
+      const dates = this.view.store.isDates(column);
+      const fields = ["from", "to"].map((word) => make("input", { type: dates ? "text" : "number", step: "any", placeholder: word, "aria-label": `${name} ${word}` }));
+      const number = (text) => (text === "" || Number.isNaN(Number(text)) ? null : Number(text));
+      const read = (field) => (dates ? toNumber(field.value.trim()) : number(field.value));
       for (const field of fields) field.addEventListener("input", () => this.brushed(column, read(fields[0]), read(fields[1])));
       return fields;
     });
@@ -308,7 +310,7 @@ export class Parallel {
     this.axes.forEach((column, i) => {
       const brush = this.view.filters.brushes.get(column);
       this.fields[i].forEach((field, j) => {
-        field.value = brush && Number.isFinite(brush[j]) ? String(brush[j]) : "";
+        field.value = brush && Number.isFinite(brush[j]) ? (this.view.store.isDates(column) ? this.view.store.say(column, brush[j]) : String(brush[j])) : "";
       });
     });
   }

@@ -1,7 +1,7 @@
 // The skyline in two columns: plotly draws the axes and zooms, the marks lie on canvases above.
 // Plotly's own WebGL marks need code made at run time, which the page's security policy forbids.
 
-import { make, sayValue, plainLabel, colour, calm, sayCount } from "./text.js";
+import { make, sayValue, plainLabel, colour, calm, sayCount, fromPlotly } from "./text.js";
 import { cost, staircase, extent, bulk, union, steady, share, ramp } from "./geometry.js";
 import { surface, fresh, stamp, press, outline, shapeOf, onPress } from "./surface.js";
 
@@ -55,22 +55,22 @@ export class Scatter {
 
   fit(old, column) {
     const { rows, rest } = this.view;
-    const inside = extent(rows.map((row) => row.values[column]));
-    return steady(old, union(inside, bulk(rest.map((row) => row.values[column]), inside ? 0.96 : 1)));
+    const inside = extent(rows.map((row) => row.numbers[column]));
+    return steady(old, union(inside, bulk(rest.map((row) => row.numbers[column]), inside ? 0.96 : 1)));
   }
 
   /** Axes are drawn anew only when something about them has changed. */
   frame() {
     const { store, x, y, dark } = this.view;
     const range = this.zoomed ?? this.ranges;
-    const wanted = JSON.stringify([x, y, dark, range, this.box.clientWidth, this.box.clientHeight, store.columns]);
+    const wanted = JSON.stringify([x, y, dark, range, this.box.clientWidth, this.box.clientHeight, store.columns, store.isDates(x), store.isDates(y)]);
     if (wanted === this.framed) return;
     this.framed = wanted;
     const axis = (column, place) => {
       const { name, goal } = store.columns[column];
       const words = goalWords(goal);
       const title = plainLabel(name, 40) + (words ? ` (${words})` : "");
-      return { title: { text: title, standoff: 8 }, range: [...place], type: "linear", gridcolor: colour("grid"), linecolor: colour("edge"), zeroline: false, showline: true, ticks: "", automargin: false, fixedrange: this.coarse() };
+      return { title: { text: title, standoff: 8 }, range: [...place], type: store.isDates(column) ? "date" : "linear", gridcolor: colour("grid"), linecolor: colour("edge"), zeroline: false, showline: true, ticks: "", automargin: false, fixedrange: this.coarse() };
     };
     const layout = { margin: MARGIN, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colour("soft"), family: "system-ui, sans-serif", size: 13 }, xaxis: axis(x, range.x), yaxis: axis(y, range.y), hovermode: false, dragmode: this.coarse() ? false : "zoom", showlegend: false };
     const first = !this.axes.data;
@@ -84,7 +84,7 @@ export class Scatter {
 
   listen() {
     const zoom = (event) => {
-      const part = (name, old) => (event[`${name}.range[0]`] === undefined ? (event[`${name}.range`] ?? old) : [event[`${name}.range[0]`], event[`${name}.range[1]`]]).map(Number);
+      const part = (name, old) => (event[`${name}.range[0]`] === undefined ? (event[`${name}.range`] ?? old) : [event[`${name}.range[0]`], event[`${name}.range[1]`]]).map(fromPlotly);
       const now = this.zoomed ?? this.ranges;
       if (!Object.keys(event).some((name) => name.includes("axis.range"))) return;
       this.zoom({ x: part("xaxis", now.x), y: part("yaxis", now.y) });
@@ -127,10 +127,10 @@ export class Scatter {
 
   /** A row's value in a column as a number, or null where it has none and no worst end. */
   number(row, column) {
-    const value = row.values[column];
-    if (typeof value === "number") return value;
+    const value = row.numbers[column];
+    if (value !== null) return value;
     const goal = this.view.store.goals[column];
-    if (!goal || value !== null) return null;
+    if (!goal) return null;
     return goal === "max" ? -Infinity : Infinity;
   }
 
@@ -323,8 +323,8 @@ export class Scatter {
     const { rows, rest, store, x, y } = this.view;
     const part = (column) => {
       const { name, goal } = store.columns[column];
-      const ends = extent(rows.map((row) => row.values[column]));
-      return `${name}${goal ? ` (${goalWords(goal)})` : ""}${ends ? ` from ${sayValue(ends[0])} to ${sayValue(ends[1])}` : ""}`;
+      const ends = extent(rows.map((row) => row.numbers[column]));
+      return `${name}${goal ? ` (${goalWords(goal)})` : ""}${ends ? ` from ${store.say(column, ends[0])} to ${store.say(column, ends[1])}` : ""}`;
     };
     const label = `Scatter plot of ${sayCount(rows.length, "row")} of the skyline: ${part(x)}; ${part(y)}${rest.length ? `; ${sayCount(rest.length, "other row")} behind` : ""}. The table below has the same rows.`;
     if (this.box.getAttribute("aria-label") !== label) this.box.setAttribute("aria-label", label);

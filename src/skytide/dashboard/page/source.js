@@ -1,11 +1,12 @@
 // Where the page's data comes from: a server that runs, or a recording inside the page. Both answer the same questions.
 
-import { toValue } from "./text.js";
+import { toValue, toNumber } from "./text.js";
 import { dominates } from "./geometry.js";
 
 /** A row of the wire as the page uses it. */
-export function toRow([key, id, group, since, values, probability]) {
-  return { key, id, group, since, values: values.map(toValue), probability: probability ?? null };
+export function toRow([key, id, group, since, raw, probability]) {
+  const values = raw.map(toValue);
+  return { key, id, group, since, values, numbers: values.map(toNumber), probability: probability ?? null };
 }
 
 export function openSource() {
@@ -143,7 +144,7 @@ class RecordedSource {
     const stays = [...(this.allStays().get(key)?.values() ?? [])].map((stay) => [stay[3], stay[4]]);
     const found = raw ? toRow(raw) : (outside ?? toRow([last[0], last[1], last[2], null, last[6], last[7]]));
     const goals = state.columns.map((column) => column.goal);
-    const dominators = raw || state.thresholds.length ? [] : state.rows.filter((row) => (row[2] ?? null) === found.group && dominates(toRow(row).values, found.values, goals));
+    const dominators = raw || state.thresholds.length ? [] : state.rows.filter((row) => (row[2] ?? null) === found.group && dominates(toRow(row).numbers, found.numbers, goals));
     let summary = "In the skyline when the recording ended.";
     if (!raw) summary = dominators.length ? "Outside the skyline when the recording ended: these rows of it are better." : "Outside the skyline when the recording ended.";
     return { key, id: found.id, group: found.group, known: true, inside: Boolean(raw), since: found.since, values: found.values, summary, dominators, ways: [], smallest: null, dominated: null, stays };

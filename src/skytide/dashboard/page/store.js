@@ -1,5 +1,6 @@
 // What the page knows: the rows of the answer, the last changes, meters. Ticks are applied here; nothing is drawn here.
 
+import { sayTime, sayValue } from "./text.js";
 import { toRow } from "./source.js";
 
 const MOST_CHANGES = 200;
@@ -26,8 +27,8 @@ export class Filters {
     if (row.probability !== null && row.probability < this.least) return false;
     if (this.hidden.size && this.hidden.has(store.slot(row.group))) return false;
     for (const [column, [low, high]] of this.brushes) {
-      const value = row.values[column];
-      if (typeof value !== "number" || value < low || value > high) return false;
+      const value = row.numbers[column];
+      if (value === null || value < low || value > high) return false;
     }
     return true;
   }
@@ -60,7 +61,9 @@ export class Store {
     this.series = { at: [...(state.series?.at ?? [])] };
     for (const [name, values] of Object.entries(state.series ?? {})) this.series[name] = [...values];
     this.effects = [];
-    this.groups = new Map();
+    const names = JSON.stringify(state.columns);
+    if (names !== this.names) this.groups = new Map();
+    this.names = names;
     const groups = new Set([...this.rows.values()].map((row) => row.group));
     for (const group of [...groups].sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }))) this.slot(group);
     this.heard += 1;
@@ -132,10 +135,24 @@ export class Store {
     return this.effects;
   }
 
+  /** A value that some row has in a column, and its number. */
+  example(column) {
+    for (const row of this.rows.values()) if (row.values[column] !== null) return [row.values[column], row.numbers[column]];
+    return [null, null];
+  }
+
   numeric(column) {
-    if (this.goals[column]) return true;
-    for (const row of this.rows.values()) return typeof row.values[column] === "number";
-    return false;
+    return Boolean(this.goals[column]) || this.example(column)[1] !== null;
+  }
+
+  isDates(column) {
+    const [value, number] = this.example(column);
+    return typeof value === "string" && number !== null;
+  }
+
+  /** A place on a column's axis in words. */
+  say(column, number) {
+    return this.isDates(column) && Number.isFinite(number) ? sayTime(number, "time") : sayValue(number);
   }
 
   /** What a screen reader is told, and the counting begins anew. */

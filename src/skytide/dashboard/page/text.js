@@ -32,6 +32,16 @@ export function toValue(value) {
   return value === undefined ? null : value;
 }
 
+const CALENDAR = /^\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?$/;
+
+/** A value as a place on an axis: a number, or a date as milliseconds since 1970; null where it has none. */
+export function toNumber(value) {
+  if (typeof value === "number") return value;
+  if (typeof value !== "string" || !CALENDAR.test(value)) return null;
+  const time = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(value.slice(10)) ? value : `${value.replace(" ", "T")}${value.length > 10 ? "Z" : ""}`);
+  return Number.isNaN(time) ? null : time;
+}
+
 export function sayValue(value) {
   if (value === null) return "missing";
   if (typeof value !== "number") return String(value);
@@ -91,6 +101,11 @@ export function saySpan(span, clock) {
   const units = [[86400000, "d"], [3600000, "h"], [60000, "min"], [1000, "s"]];
   for (const [size, name] of units) if (span >= size) return `${sayNumber(Math.round((span / size) * 10) / 10)} ${name}`;
   return `${sayNumber(span)} ms`;
+}
+
+/** Plotly gives dates back as text in UTC. */
+export function fromPlotly(x) {
+  return typeof x === "number" ? x : (toNumber(x) ?? Number(x));
 }
 
 /** Text for plotly, which takes some HTML in labels: nothing of it is left to be taken. */
