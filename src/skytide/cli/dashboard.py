@@ -89,7 +89,7 @@ def command(
       skytide dashboard flights.parquet --min delay --max distance --id flight --time ts --duration 2h --speed 600
       skytide dashboard sensors.csv --max heat --max dust --id sensor --time minute --method filter --rate 2000
       skytide dashboard flights.toml
-      skytide dashboard http://127.0.0.1:8700 --token-file token
+      skytide dashboard http://127.0.0.1:8750 --token-file token
     """
     if not words:
         raise click.UsageError("say what to watch: DATA with options, PIPELINE.toml, a folder, or http://HOST:PORT")
