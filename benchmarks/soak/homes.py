@@ -1,8 +1,28 @@
-"""A home for Spark in a temporary folder: what its workers write goes there, and not beside the package."""
+"""A home for Spark in a temporary folder: what its workers write goes there, and not beside the package.
+
+And a way to leave nothing behind: a process that ends, with all of its group, when the one that started it has gone.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 from pathlib import Path
+
+
+def end_with_parent() -> None:
+    """From now on: when nobody has the other end of the standard input any more, end, with the JVM.
+
+    For a process with a group of its own.
+    """
+
+    def wait() -> None:
+        sys.stdin.read()
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def spark_home(folder: Path) -> Path:

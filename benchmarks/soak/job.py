@@ -9,16 +9,14 @@ started it has gone.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import skytide as sk
+from benchmarks.soak.homes import end_with_parent
 from skytide.spark import CurrentTable, ParquetSink, local_session, window, write
 from skytide.spark.sources.rows import Rows
 
@@ -124,15 +122,9 @@ def report(queries: list[StreamingQuery], told: dict[str, int]) -> None:
             print(json.dumps(line), flush=True)
 
 
-def end_with_parent() -> None:
-    """Wait until nobody has the other end of the input any more, and end, with the JVM."""
-    sys.stdin.read()
-    os.killpg(0, signal.SIGKILL)
-
-
 def main(asked: Settings) -> int:
     """Run until all is done, or for ever."""
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_parent()
     spark = session(asked)
     queries, told = started(spark, asked), dict[str, int]()
     while any(query.isActive for query in queries):

@@ -1,0 +1,101 @@
+"""What the benchmark of scale makes of its lines: slopes, costs, and a cluster on paper."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from benchmarks.peers import scale
+from benchmarks.scale.masters import MASTERS
+from benchmarks.scale.paper import STAGES, Costs, Plan, fewest, next_bottleneck, pages
+
+COSTS = Costs(
+    source=1e-7,
+    prune=2e-7,
+    merge=5e-6,
+    batch=0.5,
+    task=0.002,
+    change=2e-6,
+    left=(20.0, 0.3),
+    changed=0.1,
+    row_bytes=40.0,
+)
+
+
+def lines(size: str = "laptop") -> list[dict[str, Any]]:
+    """Lines as a machine would give them whose costs are those above, exactly."""
+    found = []
+    for master in MASTERS:
+        for case in scale.cases_of(size, master):
+            one = {"master": master, **asdict(case), "tasks": case.partitions, "equal": True, "skyline": 50}
+            if not case.batch:
+                source, both = case.rows * COSTS.source / 2, case.rows * (COSTS.source + COSTS.prune) / 2
+                one |= {"source s": 0.2 + source, "prune s": 0.3 + both, "skyline s": 0.5 + both, "reach": 80}
+            else:
+                idle = COSTS.batch + COSTS.task * case.tasks
+                sent = COSTS.sent(case.batch, case.tasks) if case.pruned else case.batch
+                work = case.batch * (COSTS.source + COSTS.prune * case.pruned) / 2 + sent * COSTS.merge
+                seconds = idle if case.part == "idle" else idle + work
+                one |= {"batch s": seconds, "rows/s": case.batch / seconds, "reach": sent, "retained": 9}
+                one |= {"per million": sent * 1e6 / case.batch, "changes": sent * COSTS.changed}
+            found.append(one)
+    return found
+
+
+def test_costs_that_made_the_lines_are_found_in_them() -> None:
+    found = scale.costs_of(lines())
+    for name in ("source", "prune", "merge", "batch", "task", "changed"):
+        assert getattr(found, name) == pytest.approx(getattr(COSTS, name), rel=0.01), name
+    assert found.left == pytest.approx(COSTS.left, rel=0.01)
+    assert 0 < found.change < 1e-3 and 40 <= found.row_bytes < 50
+
+
+def test_the_report_has_every_master_every_slope_and_the_paper() -> None:
+    said = "\n".join(scale.report(lines()))
+    assert all(f"| {master} |" in said for master in MASTERS)
+    assert all(f"- {part}, independent" in said for part in scale.PARTS)
+    assert "executors for 1,000,000 rows/s" in said and "next: with 100 executors" in said
+    assert "with the power +0" in said
+
+
+def test_no_more_than_the_interval_is_promised() -> None:
+    for interval in (1.0, 10.0):
+        for keys in (1, 8):
+            plan = Plan(100, interval, keys)
+            most = plan.fastest(COSTS)
+            assert sum(plan.stages(COSTS, most).values()) == pytest.approx(interval)
+            assert plan.keeps_up(COSTS, most * 0.99) and not plan.keeps_up(COSTS, most * 1.01)
+
+
+def test_the_fewest_executors_keep_up_and_one_less_does_not() -> None:
+    found = fewest(COSTS, 1e7, 10.0)
+    assert found is not None and found > 1
+    assert Plan(found, 10.0).keeps_up(COSTS, 1e7) and not Plan(found - 1, 10.0).keeps_up(COSTS, 1e7)
+    assert fewest(replace(COSTS, batch=11.0), 1e6, 10.0) is None
+
+
+def test_what_is_dear_is_what_limits() -> None:
+    for name, dear in (
+        ("merge", replace(COSTS, merge=1e-3)),
+        ("driver", replace(COSTS, task=0.05)),
+        ("prune", replace(COSTS, prune=1e-4)),
+        ("source", replace(COSTS, source=1e-4)),
+    ):
+        plan = Plan(100, 10.0)
+        assert plan.bottleneck(dear, plan.fastest(dear)) == name
+        assert f"{name} takes the most" in next_bottleneck(dear)
+
+
+def test_a_micro_batch_that_is_too_long_without_rows_is_told() -> None:
+    slow = replace(COSTS, batch=1.5)
+    assert Plan(10, 1.0).fastest(slow) == 0.0
+    table = pages(slow)
+    assert any("none does" in line for line in table) and all(stage in table[2] for stage in STAGES)
+    assert "without rows" in next_bottleneck(slow, interval=1.0)
+
+
+def test_more_never_reaches_the_merge_than_there_is() -> None:
+    assert replace(COSTS, left=(5.0, 1.0)).sent(1000.0, 10) == 1000.0
+    assert math.isclose(COSTS.sent(1000.0, 10), 10 * 20.0 * 100**0.3)
