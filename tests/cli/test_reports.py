@@ -117,6 +117,8 @@ def test_deleted_objects_and_expired_rows_are_not_among_the_rest(kept: Kept, tmp
     assert sorted(row[0] for row in kept.last["rest"]) == ["2", "3", "4"]
     run("window", data, *CASES["duration"].options, "--until", "9", "--report", "x.html")
     assert kept.last["rest"] == kept.last["state"]["rows"] == []
+    run("window", data, "--min", "x", "--max", "y", "--count", "2", "--report", "x.html")
+    assert [row[0] for row in kept.last["rest"]] == ["4"]
 
 
 def test_probabilities_are_those_of_the_last_window(kept: Kept, tmp_path: Path) -> None:

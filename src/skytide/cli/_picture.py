@@ -216,7 +216,7 @@ class StreamPicture(Watcher):
 
     def _title(self, size: int) -> str:
         word, about = WORDS.get(self._about.kind, "skyline"), self._about
-        rows = f"{size:,} {'row' if size == 1 else 'rows'} in the last {word} of {about.title}"
+        rows = f"{size:,} {'row' if size == 1 else 'rows'} in the last {word} of {Path(about.title).name}"
         return rows if len(rows) < 90 else rows[:89] + "…"
 
     def _sizes(self) -> dict[str, Sizes]:

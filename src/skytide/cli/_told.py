@@ -119,6 +119,12 @@ class RowsTold(Told):
         found: list[int] = borders[np.searchsorted(borders, positions)].tolist()
         return found
 
+    def after(self, batch: Batch, changes: Any, seconds: float) -> None:
+        """Rows went into the window, and others expired."""
+        super().after(batch, changes, seconds)
+        if self._life is not None:
+            self._expire(self._latest - self._life - self._patience)
+
     def _expire(self, bound: float) -> None:
         while self._living:
             keys, ids = self._living[0]
