@@ -205,6 +205,31 @@ def test_the_stream_of_fragments_passes_and_no_other_one(data: Any, given: Any) 
     assert judged(population, told) == same(true, told)
 
 
+class Sometimes(Pace):
+    """Looks where it was drawn to look."""
+
+    def __init__(self, wanted: list[bool]) -> None:
+        super().__init__(0.0)
+        self._wanted = wanted
+
+    def wants(self, number: int, total: int) -> bool:
+        return self._wanted[number % len(self._wanted)]
+
+
+@settings(max_examples=120)
+@given(drawn(GAPS), st.integers(1, 9), st.integers(0, 3), st.lists(st.booleans(), min_size=1, max_size=20))
+def test_wherever_one_looks_a_right_stream_of_a_window_passes(
+    given: Any, length: int, many: int, wanted: list[bool]
+) -> None:
+    rows, times, groups = given
+    ids = [f"r{place}" for place in range(len(rows))]
+    true = window_changes(worst_for_missing([(x, -y) for x, y in rows]), times, ids, by=groups, duration=length)
+    population = Living(question("window", duration=str(length)), rows_of(rows, ids, times, groups=groups))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("skytide.cli._verify.witnesses._MANY", many)
+        assert compare(population, [stream_of(true)], Sometimes(wanted)).findings == [None]
+
+
 # -- what is looked at -------------------------------------------------------------------------------------------------
 
 

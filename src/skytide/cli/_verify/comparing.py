@@ -20,7 +20,7 @@ from skytide.cli._verify.definition import Members
 from skytide.cli._verify.populations import Population
 from skytide.model import Integers
 
-STRETCH = 25
+STRETCH = 100
 """Consecutive instants that are looked at, where not all are."""
 _HEAD_START = 0.1
 

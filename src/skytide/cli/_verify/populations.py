@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from skytide.cli._verify.definition import Members, Places, most_probable, probabilities, reaching, undominated
 from skytide.cli._verify.rows import Question, Rows
+from skytide.cli._verify.witnesses import Witnesses
 from skytide.expressions import parse
 from skytide.model import Floats, Integers
 from skytide.reference.functional import Averages, Local, expression
@@ -67,6 +68,8 @@ class Living:
         self._times, self._changed = times[order], np.concatenate((self._groups, self._groups))[order]
         self.instants = np.unique(times[times <= last])
         self._members = {group: self._sorted(group) for group in np.unique(self._groups).tolist()}
+        self._spans = {group: (self.starts[mine], self.ends[mine]) for group, mine in self._members.items()}
+        self._witnesses: dict[Hashable, Witnesses] = {}
         self._seen = 0
         self.now: Any = None
 
@@ -100,15 +103,20 @@ class Living:
         before, self._seen = self._seen, upto
         return set(self._changed[before:upto].tolist())
 
+    def _span(self, group: Hashable) -> tuple[int, int]:
+        """Which of a group's elements live now: from the first place to before the second."""
+        starts, ends = self._spans[group]
+        return int(np.searchsorted(ends, self.now, side="right")), int(np.searchsorted(starts, self.now, side="right"))
+
     def _alive(self, group: Hashable) -> Integers:
-        mine = self._members[group]
-        low = np.searchsorted(self.ends[mine], self.now, side="right")
-        return mine[low : np.searchsorted(self.starts[mine], self.now, side="right")]
+        return self._members[group][slice(*self._span(group))]
 
     def answer(self, group: Hashable) -> Members:
         """The skyline of what lives."""
-        alive = self._alive(group)
-        found = alive[undominated(self._points[self._first[alive]])]
+        mine = self._members[group]
+        if group not in self._witnesses:
+            self._witnesses[group] = Witnesses(self._points[self._first[mine]])
+        found = mine[self._witnesses[group].skyline(*self._span(group))]
         return Members({self._ids[self._first[one]] for one in found.tolist()}, set())
 
 
