@@ -95,7 +95,7 @@ function drawStrands() {
 function note(count, all, behind) {
   const parts = [count === all ? sayCount(count, "row") + " in the skyline" : `${count} of ${sayCount(all, "row")} in the skyline, the others are filtered out`];
   if (behind) parts.push(`${sayCount(behind, "other row")} in grey${seen > behind + all ? `, out of ${seen.toLocaleString("en")} seen` : ""}`);
-  if (store.preference.length > 2) parts.push("dashed: the staircase of these two columns alone");
+  if (store.preference.length > 2 || store.thresholds.length) parts.push(store.thresholds.length ? "dashed: the staircase of the rows that are shown" : "dashed: the staircase of these two columns alone");
   setText(byId("scatter-note"), parts.join("; ") + ".");
   byId("brush-clear").disabled = !filters.brushes.size;
 }

@@ -61,7 +61,7 @@ export function drawHeader(store, view) {
   setText(byId("time"), store.time === null || store.time === undefined ? "" : `${store.clock === "time" ? "" : "time "}${sayTime(store.time, store.clock)}${store.clock === "time" ? " UTC" : ""}`);
   drawNotices(store);
   byId("pause").hidden = Boolean(store.recorded);
-  byId("pause").setAttribute("aria-pressed", String(view.paused));
+  byId("pause").classList.toggle("on", view.paused);
   setText(byId("pause"), view.paused ? `Go on${view.waiting ? ` (${view.waiting})` : ""}` : "Pause");
   byId("past").hidden = view.past === null;
   if (view.past !== null) setText(byId("past-text"), `You see the skyline as it was at ${sayTime(view.past, store.clock)}.`);

@@ -91,7 +91,7 @@ export class Ledger {
     const part = typeof all === "number" && all > 0 ? sent / all : null;
     fill.style.width = `${Math.min(100, 100 * (part ?? 0))}%`;
     const text = part === null ? `${say(sent)} sent` : `${say(sent)} sent, ${sayNumber(part * 100)} % of the ${say(all)} that sending everything takes`;
-    return make("div", { className: "spent" }, make("p", {}, make("strong", {}, word), ` ${text}`), part === null ? null : make("div", { className: "track", "aria-hidden": "true" }, fill));
+    return make("div", { className: part > 1 ? "spent over" : "spent" }, make("p", {}, make("strong", {}, word), ` ${text}`), part === null ? null : make("div", { className: "track", "aria-hidden": "true" }, fill));
   }
 }
 

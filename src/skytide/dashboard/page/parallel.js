@@ -198,7 +198,7 @@ export class Parallel {
     pen.fillText(name, side, 16, room);
     pen.fillStyle = colour("soft");
     pen.font = "12px system-ui, sans-serif";
-    pen.fillText(goalWords(goal), side, 32, room);
+    pen.fillText(room < 95 ? goalWords(goal).split(" ")[0] : goalWords(goal), side, 32, room);
     pen.textAlign = i === 0 ? "right" : "left";
     const shift = i === 0 ? -8 : 8;
     for (const tick of ticks(...this.ranges[i], 5)) {

@@ -148,7 +148,7 @@ export class Scatter {
     pen.save();
     this.clip(pen, scale, 8);
     this.places = [];
-    const radius = rows.length > 500 ? 3.6 : 5.2;
+    const radius = rows.length > 500 || (rows.length > 100 && scale.width < 400) ? 3.6 : 5.2;
     const grey = stamp("circle", 2.4, colour("rest"), null);
     const put = (row, mark) => {
       const a = this.number(row, x);
