@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from skytide.dashboard import Board, write_report
 from skytide.model import Preference
+from skytide.reference.batch import dominates
 from tests.dashboard.browser.conftest import Visits
 from tests.dashboard.browser.feeding import Feeding, answer, drawn, listed, until
 
@@ -150,6 +153,37 @@ def test_sorting_filtering_and_brushing(page: Any) -> None:
     until(page, "skytide.shown().length < 3")
     assert "cat" in page.evaluate("skytide.shown()")
     assert "ant" not in page.evaluate("skytide.shown()")
+
+
+def test_a_staircase_is_the_border_of_what_the_rows_dominate(page: Any) -> None:
+    """A corner lies on it: moved a little toward better in both columns, no row is as good in both any more."""
+    random = np.random.default_rng(12)
+    grids = [random.integers(0, 6, size=(int(random.integers(0, 9)), 2)).tolist() for _ in range(300)]
+    ask = """async grids => { const { staircase } = await import('/assets/geometry.js');
+        return grids.map(points => staircase(points, 9, 9)); }"""
+    for points, corners in zip(grids, page.evaluate(ask, grids), strict=True):
+        best = {(a, b) for a, b in points if not any(c <= a and d <= b and (c, d) != (a, b) for c, d in points)}
+        assert best <= {(a, b) for a, b in corners}
+        for a, b in corners:
+            assert any(c <= a and d <= b for c, d in points)
+            assert not any(c < a and d < b for c, d in points)
+        assert all(a == c or b == d for (a, b), (c, d) in pairwise(corners))
+        assert not points or ([corners[0][1], corners[-1][0]] == [9, 9])
+
+
+def test_dominance_in_the_page_is_the_reference(page: Any) -> None:
+    random = np.random.default_rng(13)
+    values = [0.0, 1.0, 2.0, math.inf, -math.inf]
+    pairs = [[[values[i] for i in random.integers(5, size=3)] for _ in range(2)] for _ in range(400)]
+    ask = """async pairs => { const { dominates } = await import('/assets/geometry.js');
+        return pairs.map(([a, b]) => dominates(a, b, ['min', 'max', 'min'])); }"""
+    signs = [1, -1, 1]
+    expected = [
+        dominates([s * x for s, x in zip(signs, a, strict=True)], [s * x for s, x in zip(signs, b, strict=True)])
+        for a, b in pairs
+    ]
+    assert page.evaluate(ask, pairs) == expected
+    assert True in expected
 
 
 def test_the_threshold_hides_rows_below_it(visit: Any) -> None:
