@@ -83,3 +83,17 @@ def test_files_that_documents_name_are_there() -> None:
     for path in DOCUMENTS:
         for name in re.findall(r"`((?:src|tests|benchmarks|examples|docs)/[\w./-]+)`", without_code(path)):
             assert (ROOT / name).exists(), f"{name_of(path)} names {name}"
+
+
+def test_figures_that_pages_quote_were_measured() -> None:
+    """Numbers with a point or a comma, where pages speak of measurements, are those of the benchmarks."""
+    docs = ROOT / "docs"
+    measured = "".join((docs / name).read_text(encoding="utf-8") for name in ("benchmarks.md", "filtering.md"))
+    papers = [path for path in sorted(docs.glob("papers/*.md")) if path.stem != "index"]
+    quoted = {path: without_code(path).partition("## What we measured")[2] for path in papers}
+    assert all(quoted.values())
+    quoted[docs / "choosing.md"] = without_code(docs / "choosing.md")
+    for path, text in quoted.items():
+        figures = re.findall(r"\d[\d,]*[.,]\d+(?:e-\d+)?", re.sub(r"\]\([^)]*\)", "]", text))
+        assert len(figures) > 3
+        assert [one for one in figures if one not in measured] == [], name_of(path)
