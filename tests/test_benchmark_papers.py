@@ -134,8 +134,9 @@ def figure_of(*xs: int, experiment: str = "benchmarks.papers.odd:odd") -> Figure
 
 
 def outcomes_of(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> list[runner.Outcome]:
-    monkeypatch.setattr(importlib, "import_module", lambda name: sys.modules[__name__])
-    return [runner.measured(task, Place(None)) for task in figure.tasks("smoke", 1, None)]
+    with monkeypatch.context() as patched:
+        patched.setattr(importlib, "import_module", lambda name: sys.modules[__name__])
+        return [runner.measured(task, Place(None)) for task in figure.tasks("smoke", 1, None)]
 
 
 def test_a_task_that_fails_is_told_and_loses_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -208,9 +209,11 @@ def test_the_command_lists_what_there_is() -> None:
     assert "papers" in CliRunner().invoke(app, ["bench"]).output.split()
 
 
-def test_rows_with_the_same_place_are_averaged_and_nothing_is_drawn_at_the_foot_of_a_logarithmic_scale() -> None:
+def test_rows_with_the_same_place_are_averaged_and_nothing_is_left_out_of_a_logarithmic_scale() -> None:
     figure = Figure("tao06", "figure", 99, "", "a:b", lambda _: [], (Panel("", "x", "y", log="y"),), ("y",), by=("x",))
     rows: list[Row] = [{"x": x, "y": y, "method": "a", "equal": True} for x, y in ((1, 0), (2, 2), (2, 4))]
     assert drawing.svg(figure, rows) == drawing.svg(figure, [rows[0], {**rows[1], "y": 3.0}])
+    assert drawing.svg(figure, rows) == drawing.svg(figure, [{**rows[0], "y": -1}, *rows[1:]])
+    assert "</svg>" in drawing.svg(figure, rows[:1])
     outcome: runner.Outcome = {"experiment": "a.b.c:d", "parameters": {}, "rows": rows, "error": None, "seconds": 0.0}
     assert report.Result(figure, [outcome], 1).table() == (["x", "y"], [[1, 0.0], [2, 3.0]])

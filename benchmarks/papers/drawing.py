@@ -14,8 +14,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5
 MARKERS = "osD^vPX*"
 MANY = 60
 """Lines of more points than this have no markers."""
-LEAST = 1e-6
-"""Nothing does not go on a logarithmic scale; it is drawn here."""
+FEW = 8
+"""So many values each have a mark of their own on the axis."""
 
 
 def svg(figure: Figure, rows: Rows) -> str:
@@ -45,7 +45,7 @@ def svg(figure: Figure, rows: Rows) -> str:
 
 def _panel(axis: Any, panel: Panel, rows: list[Row]) -> None:
     axis.set_title(panel.title, loc="left", fontsize=8, color=INK)
-    axis.set_xlabel(panel.x)
+    axis.set_xlabel(panel.label or panel.x)
     axis.set_ylabel(panel.y)
     axis.grid(color=PALE, linewidth=0.6)
     axis.set_axisbelow(True)
@@ -60,11 +60,13 @@ def _lines(axis: Any, panel: Panel, rows: list[Row]) -> None:
     """A line for each of the series."""
     at = values(rows, panel.x)
     numbers = all(isinstance(value, int | float) for value in at)
+    high = "y" in panel.log and any((row.get(panel.y) or 0) > 0 for row in rows)
     several = values(rows, panel.series) if panel.series in rows[0] else [None]
     for turn, name in enumerate(several):
         own = rows if name is None else [row for row in rows if row[panel.series] == name]
         points = [(x, mean(own, panel.y, **{panel.x: x})) for x in values(own, panel.x)]
-        shown = [(x, max(LEAST, y) if "y" in panel.log else y) for x, y in points if y == y]
+        # Nothing does not go on a logarithmic scale: it is in the table alone.
+        shown = [(x, y) for x, y in points if y > 0 or (y == y and not high)]
         if not shown:
             continue
         xs, ys = zip(*shown, strict=True)
@@ -75,11 +77,11 @@ def _lines(axis: Any, panel: Panel, rows: list[Row]) -> None:
         axis.plot(places, ys, **look)
     if "x" in panel.log and numbers:
         axis.set_xscale("log")
-    if "y" in panel.log:
+    if high:
         _logarithmic(axis)
     elif axis.get_ylim()[0] > 0:
         axis.set_ylim(bottom=0)
-    if not numbers or ("x" in panel.log and len(at) <= 8):
+    if not numbers or len(at) <= FEW:
         axis.set_xticks(at if numbers else range(len(at)), [_word(value) for value in at])
     axis.minorticks_off()
     if len(several) > 1:
@@ -93,7 +95,7 @@ def _logarithmic(axis: Any) -> None:
     axis.set_yscale("log")
     low, high = axis.get_ylim()
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 200 * low else (1.0,)))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"))
 
 
 def _stacked(axis: Any, panel: Panel, rows: list[Row]) -> None:

@@ -79,6 +79,8 @@ class Panel:
     bars: bool = False
     """Bars on top of each other, one for each of the columns `stacked`, instead of lines."""
     stacked: tuple[str, ...] = ()
+    label: str = ""
+    """What stands below the axis, where the name of the column says too little."""
 
     def rows(self, rows: Rows) -> list[Row]:
         """Those that are shown."""

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import machine
 from benchmarks.papers import drawing
-from benchmarks.papers.registry import PAPERS, SIZES, Figure, Found, Row, chosen, mean, values
+from benchmarks.papers.registry import PAPERS, SIZES, Figure, Found, Row, Task, chosen, mean
 from benchmarks.papers.runner import Outcome
 
 VERDICTS = {True: "holds", False: "does not hold", None: "—"}
@@ -112,12 +112,12 @@ def write(folder: Path, results: list[Result], size: str, seed: int) -> list[Pat
 
 def as_table(results: list[Result], size: str, seed: int) -> pa.Table:
     """A row for each row that was measured; a column for each name, empty where a row has none of it."""
-    shown: dict[int, list[str]] = {}
-    outcomes: dict[int, Outcome] = {}
+    shown: dict[str, list[str]] = {}
+    outcomes: dict[str, Outcome] = {}
     for one in results:
         for outcome in one.outcomes:
-            shown.setdefault(_same(outcome), []).append(one.figure.key)
-            outcomes[_same(outcome)] = outcome
+            shown.setdefault(_key(outcome), []).append(one.figure.key)
+            outcomes[_key(outcome)] = outcome
     lines = [
         {
             "paper": outcome["experiment"].split(".")[2],
@@ -139,8 +139,8 @@ def as_table(results: list[Result], size: str, seed: int) -> pa.Table:
     return pa.table({name: _column([line.get(name) for line in lines]) for name in names})
 
 
-def _same(outcome: Outcome) -> int:
-    return hash((outcome["experiment"], json.dumps(outcome["parameters"], sort_keys=True)))
+def _key(outcome: Outcome) -> str:
+    return Task(outcome["experiment"], outcome["parameters"]).key
 
 
 def _column(cells: list[Any]) -> pa.Array:
@@ -311,11 +311,8 @@ def summary(results: list[Result]) -> list[str]:
     judged = [found.holds for one in results for _, found in one.claims() if found.holds is not None]
     if judged:
         said.append(f"{sum(judged)} of {len(judged)} statements of the papers that can be judged hold")
-    failed = {id(outcome): outcome for one in results for outcome in one.failed}
+    failed = {_key(outcome): outcome for one in results for outcome in one.failed}
     said += [f"failed: {one['experiment']} {json.dumps(one['parameters'])}: {one['error']}" for one in failed.values()]
     wrong = [name(one.figure) for one in results if one.wrong]
     said.append(f"answers differ in {', '.join(wrong)}" if wrong else "all answers are equal")
     return said
-
-
-__all__ = ["Result", "as_table", "summary", "text", "values", "write"]

@@ -159,6 +159,8 @@ class Insertions(NamedTuple):
 
     costs: Floats
     waits: Floats
+    tests: Integers
+    """Comparisons of two rows, which do not depend on the machine."""
     moves: list[tuple[int, int, int]]
     retained: int
 
@@ -169,15 +171,17 @@ def insertions(rows: Floats, length: int, name: tuple[str, str]) -> Insertions:
     arrivals = np.arange(1, len(rows) + 1)
     engine.run(_part(rows, arrivals, 0, length, length), length)
     count = len(rows) - length
-    costs, waits = np.empty(count), np.empty(count)
+    costs, waits, tests = np.empty(count), np.empty(count), np.empty(count, np.int64)
     moves: list[tuple[int, int, int]] = []
     for i in range(count):
         one = _part(rows, arrivals, length + i, length + i + 1, length)
+        before = engine.counters()["dominance_tests"]
         wall, start = time.perf_counter(), time.thread_time()
         found = engine.run(one, length + i + 1)
         costs[i], waits[i] = time.thread_time() - start, time.perf_counter() - wall
+        tests[i] = engine.counters()["dominance_tests"] - before
         moves += sorted(zip(found.times.tolist(), found.signs.tolist(), found.handles.tolist(), strict=True))
-    return Insertions(costs, waits, moves, len(engine.retained()))
+    return Insertions(costs, waits, tests, moves, len(engine.retained()))
 
 
 def operations(kinds: list[str], length: int, count: int, seed: int, deviation: float) -> Iterator[Line]:

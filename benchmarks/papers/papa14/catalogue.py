@@ -36,7 +36,7 @@ def usual(size: str) -> Row:
 
 def sites_of(many: int, size: str) -> int:
     """How many sites there are where the paper has so many."""
-    return max(2, round(many * float(by_size(size, 0.002, 0.05, 1))))
+    return max(2, round(many * float(by_size(size, 0.002, 0.02, 1))))
 
 
 def runs(size: str, cells: Iterable[Row]) -> Iterator[Row]:
@@ -75,7 +75,7 @@ def queries(size: str) -> Iterator[Row]:
 
 def weather(size: str) -> Iterator[Row]:
     """Fig. 7c: so many days, 0 for all."""
-    yield {"data": "WEATHER", "most": by_size(size, 1, 3, 0)}
+    yield {"data": "WEATHER", "most": by_size(size, 1, 2, 0)}
 
 
 def movies(size: str) -> Iterator[Row]:
@@ -156,8 +156,8 @@ def last(rows: Rows, **where: Any) -> list[Row]:
 def panels_of(letter: str, name: str, log: str) -> tuple[Panel, Panel]:
     """Bytes and messages over what is varied."""
     where = (("varied", name),)
-    return (Panel(f"({letter}) {name}", "value", BYTES, where=where, log=log),
-            Panel(f"({letter}) {name}", "value", MESSAGES, where=where, log=log))  # fmt: skip
+    return (Panel(f"({letter})", "value", BYTES, where=where, log=log, label=name),
+            Panel(f"({letter})", "value", MESSAGES, where=where, log=log, label=name))  # fmt: skip
 
 
 ALONG = tuple(

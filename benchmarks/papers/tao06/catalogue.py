@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from benchmarks.papers.registry import Claim, Figure, Found, Panel, Row, Rows, by_size, chosen, mean, values
@@ -24,6 +24,12 @@ def windows(size: str) -> Iterator[Row]:
     for kind in KINDS:
         for seconds in by_size(size, (4, 8), (200, 400, 800, 1600, 3200), (200, 400, 800, 1600, 3200)):
             yield {"kind": kind, "d": 3, "W": seconds, "windows": by_size(size, 2, 10, 500)}
+
+
+def longer(sweep: Callable[[str], Iterator[Row]], size: str) -> Iterator[Row]:
+    """For the tables alone, which take little: a steadier mean."""
+    for cell in sweep(size):
+        yield {**cell, "windows": by_size(size, 2, 30, 500)}
 
 
 def columns(size: str) -> Iterator[Row]:
@@ -93,16 +99,14 @@ def indexed_below(limit: float, rows: Rows) -> Found:
 
 
 def peaks(kind: str, rows: Rows) -> Found:
-    """How far the largest cost is above the middle one."""
+    """How far the largest cost is above the middle one, in comparisons: times have other processes' turns in them."""
     told = {}
     for method in values(rows, "method"):
-        costs = sorted(row["µs"] for row in rows if row["method"] == method)
-        # One short time in hundreds may be another process's: the second largest is told.
-        told[method] = costs[-2] / costs[len(costs) // 2]
+        costs = sorted(row["tests"] for row in rows if row["method"] == method)
+        told[method] = costs[-1] / max(1, costs[len(costs) // 2])
     said = ", ".join(f"{method} {ratio:.1f}" for method, ratio in told.items())
-    lazy, eager = told["LL-Lazy"], told["LL-Eager"]
-    holds = lazy > eager if kind == "independent" else None
-    return Found(f"largest cost over the median: {said}", holds)
+    spiky = told["LL-Lazy"] > 2 * told["LL-Eager"]
+    return Found(f"most comparisons of an arrival over the median: {said}", spiky == (kind == "independent"))
 
 
 def higher(rows: Rows) -> Found:
@@ -236,7 +240,8 @@ def single(number: int, kind: str, claims: tuple[Claim, ...]) -> Figure:
         f"{HERE}:operations", partial(arrivals, kind),
         tuple(Panel(f"({letter}) {method}", "second", "µs", where=(("method", method),))
               for letter, method in zip("abcd", ("LL-Lazy", "I-Lazy", "LL-Eager", "I-Eager"), strict=True)),
-        ("µs",), claims, f"{FAST} Of each cost about 10 µs are Python's call. {DEVIATION}", by=("kind", "W", "method"),
+        ("µs", "tests"), claims, f"{FAST} Of each cost about 10 µs are Python's call. {DEVIATION}",
+        by=("kind", "W", "method"),
     )  # fmt: skip
 
 
@@ -264,11 +269,11 @@ def spiky(number: int, kind: str, index: str, claims: tuple[Claim, ...]) -> Figu
 
 
 TABLES = (
-    sizes_table(2, "Average skyline size per timestamp versus W (d = 3)", windows, DEVIATION, (
+    sizes_table(2, "Average skyline size per timestamp versus W (d = 3)", partial(longer, windows), DEVIATION, (
         Claim("The sizes in the table, and that anti-correlated skylines are much larger",
               lambda rows: near(rows, PAPER, 0.05)),
     )),
-    sizes_table(3, "Average skyline size per timestamp versus d (W = 800)", columns, (
+    sizes_table(3, "Average skyline size per timestamp versus d (W = 800)", partial(longer, columns), (
         "The paper's 45 for independent rows in 2-d cannot be right: the expected size is the harmonic number of "
         "8,000, which is 9.6. " + DEVIATION
     ), (

@@ -137,9 +137,15 @@ def operations(parameters: Row, place: Place) -> list[Row]:
     for name, how in METHODS.items():
         one = insertions(rows, length, how)
         moves.append(one.moves)
+        pairs = zip(one.costs.tolist(), one.tests.tolist(), strict=True)
         found += [
-            {"method": name, "second": round(parameters["W"] + at / RATE, 1), "µs": round(1e6 * cost, 2)}
-            for at, cost in enumerate(one.costs.tolist())
+            {
+                "method": name,
+                "second": round(parameters["W"] + at / RATE, 1),
+                "µs": round(1e6 * cost, 2),
+                "tests": tests,
+            }
+            for at, (cost, tests) in enumerate(pairs)
         ]
     inside = set((np.flatnonzero(skyline_mask(rows[:length])) + 1).tolist())
     for _, sign, handle in moves[0]:

@@ -22,7 +22,7 @@ OLD = " The paper's times are of a Xeon at 2.4 GHz of before 2009."
 
 def limit(size: str) -> float:
     """Seconds for methods that are not needed for the answers."""
-    return float(by_size(size, 0.02, 1.5, 60.0))
+    return float(by_size(size, 0.02, 1.0, 60.0))
 
 
 def datasets(size: str) -> Iterator[Row]:
