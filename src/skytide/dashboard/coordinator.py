@@ -67,7 +67,7 @@ class CoordinatorFollower(Follower):
         """Take events that are new; from time to time values and numbers."""
         oldest, newest = self._coordinator.bounds()
         if self._last is None or not self._same(oldest, newest):
-            self._begin()
+            self._begin(oldest)
             self.go_on()
             return True
         number = self._last[0]
@@ -97,10 +97,15 @@ class CoordinatorFollower(Follower):
 
     # -- the answer ----------------------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        """Read the whole answer, and show what differs."""
+    def _begin(self, oldest: int) -> None:
+        """Begin with the first event, where it is kept; else read the whole answer, and show what differs."""
         self._values()
         state = self._coordinator.json("/skyline")
+        self._note(state)
+        self._numbers()
+        if self._last is None and oldest == 1:
+            self._last = (0, None)
+            return
         skyline = texts(state["skyline"])
         moment = _moment(state["time"])
         gone, new = sorted(self._members.difference(skyline)), sorted(set(skyline) - self._members)
@@ -111,8 +116,6 @@ class CoordinatorFollower(Follower):
         number = int(state["number"])
         kept = self._coordinator.bounds()[0] <= number
         self._last = (number, self._coordinator.event(number)["time"] if kept else None)
-        self._note(state)
-        self._numbers()
 
     def _events(self, after: int, last: int) -> None:
         for some in self._coordinator.events(after, last):
@@ -162,11 +165,7 @@ class CoordinatorFollower(Follower):
             for kind, count in ledger["kinds"][way].items()
         ]
         size = ledger["bytes_up"] + ledger["bytes_down"]
-        everything = self.board.parameters.get("method") in ("naive", "central")
-        naive = {
-            "naive_messages": ledger["messages"] if everything else None,
-            "naive_bytes": size if everything else None,
-        }
+        naive = {f"naive_{what}": ledger["naive"][what] for what in ("messages", "bytes")}
         self.board.ledger({"messages": ledger["messages"], "bytes": size, **naive, "kinds": kinds})
 
 

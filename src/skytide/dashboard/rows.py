@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -66,9 +67,10 @@ class Rows:
 
     def sample(self, most: int) -> Iterator[tuple[str, Values]]:
         """Up to `most` rows, drawn evenly; all of them where there are no more. O(most)."""
-        count = len(self._keys)
-        places = np.arange(count) if count <= most else np.unique(self._random.integers(0, count, most))
-        for at in places.tolist():
-            key = self._keys[at]
-            if key is not None:
-                yield key, self._values[at]
+        count, slots = len(self._place), len(self._keys)
+        if count <= most:
+            places = list(self._place.values())
+        else:  # some places are of rows that were forgotten
+            places = np.unique(self._random.integers(0, slots, most * slots // count)).tolist()
+        found = ((self._keys[at], self._values[at]) for at in places)
+        yield from itertools.islice(((key, values) for key, values in found if key is not None), most)

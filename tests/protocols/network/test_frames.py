@@ -44,7 +44,7 @@ FRAMES: dict[type[Any], st.SearchStrategy[Frame]] = {
     Welcome: st.builds(Welcome, NUMBERS, TIMES, st.dictionaries(st.text(max_size=5), PLAIN, max_size=3), st.booleans()),
     Names: st.builds(Names, st.lists(IDS, max_size=6).map(tuple)),
     Numbers: st.builds(Numbers, st.lists(NUMBERS, max_size=6).map(tuple)),
-    Say: st.builds(Say, NUMBERS, NUMBERS, MESSAGES, st.booleans(), st.booleans()),
+    Say: st.builds(Say, NUMBERS, NUMBERS, MESSAGES, st.booleans(), st.booleans(), st.integers(0, 2**64 - 1)),
     Reply: st.builds(Reply, NUMBERS, MESSAGES),
     Tell: st.builds(Tell, NUMBERS, NUMBERS, NUMBERS, MESSAGES),
     Settled: st.builds(Settled, NUMBERS),

@@ -39,6 +39,8 @@ class Engine(Protocol):
     exclusive: bool
     """Whether an object is at one site only."""
     paired: bool
+    row_bytes: int
+    """How many bytes a message takes that tells a move."""
 
     def read(self, site: int, messages: Sequence[bytes], *, reply: bool) -> list[Any]:
         """What a site says, checked for itself, and a reply against what is known; else an `InputError`."""
@@ -117,6 +119,7 @@ class FilteringEngine:
 
     def __init__(self, query: Query) -> None:
         self._query, self._dimensions = query, len(query.columns)
+        self.row_bytes = filtering.size_of(filtering.Kind.UPDATE, self._dimensions)
         server = FilterServer if query.method == "filter" else NaiveServer
         self._server: FilterServer | NaiveServer = server(self._dimensions)
         self._owner: Integers = np.zeros(0, np.int64)
@@ -305,6 +308,7 @@ class FragmentedEngine:
         self._query, functions = query, query.functions
         self.paired = pairs_of(query.method, functions)
         self._shape = functions.d, functions.k
+        self.row_bytes = sum(fragmented.sizes(fragmented.Kind.UPDATE, *self._shape))
         self._coordinator = coordinator_of(query.method, functions, nulls=query.nulls)
         self._time = 0
 

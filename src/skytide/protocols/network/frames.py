@@ -7,7 +7,7 @@ numbers are little-endian; every frame begins with version u8 and kind u8:
     WELCOME  site u32, now f64, paired u8, then the query as JSON
     NAMES    ids: count u32, and for each a tag u8, a length u16 and bytes
     NUMBERS  count u32, then u32 each
-    SAY      number u32, heard u32, flags u8, messages
+    SAY      number u32, heard u32, flags u8, rows u64, messages
     REPLY    number u32, messages
     TELL     number u32, taken u32, time u32, messages
     SETTLED  taken u32
@@ -77,7 +77,8 @@ class Numbers:
 @dataclass(frozen=True)
 class Say:
     """What a site has to say of its own accord. `heard` is the last TELL before it; `fresh`: this is all it has, and
-    what it had before is void; `last`: these are the last words, and its values are final.
+    what it had before is void; `last`: these are the last words, and its values are final. `rows` is how many rows it
+    has taken since it began, for the account of what was not sent.
     """
 
     number: int
@@ -85,6 +86,7 @@ class Say:
     messages: tuple[bytes, ...]
     fresh: bool = False
     last: bool = False
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def encode(frame: Frame) -> bytes:
     """A frame as bytes. O(bytes).
 
     >>> decode(encode(Say(3, 2, (b"abc", b""), fresh=True)))
-    Say(number=3, heard=2, messages=(b'abc', b''), fresh=True, last=False)
+    Say(number=3, heard=2, messages=(b'abc', b''), fresh=True, last=False, rows=0)
     """
     return bytes((VERSION, _KINDS[type(frame)])) + _body(frame)
 
@@ -186,8 +188,8 @@ def _body(frame: Frame) -> bytes:
             return struct.pack("<I", len(ids)) + b"".join(map(_packed_id, ids))
         case Numbers(numbers):
             return struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers)
-        case Say(number, heard, messages, fresh, last):
-            return struct.pack("<IIB", number, heard, fresh * _FRESH + last * _LAST) + _packed(messages)
+        case Say(number, heard, messages, fresh, last, rows):
+            return struct.pack("<IIBQ", number, heard, fresh * _FRESH + last * _LAST, rows) + _packed(messages)
         case Reply(number, messages):
             return struct.pack("<I", number) + _packed(messages)
         case Tell(number, taken, time, messages):
@@ -309,10 +311,10 @@ def _numbers(reader: _Reader) -> Numbers:
 
 
 def _say(reader: _Reader) -> Say:
-    number, heard, flags = reader.numbers("<IIB")
+    number, heard, flags, rows = reader.numbers("<IIBQ")
     if flags > _FRESH + _LAST:
         refuse("its flags are unknown")
-    return Say(number, heard, reader.messages(), bool(flags & _FRESH), bool(flags & _LAST))
+    return Say(number, heard, reader.messages(), bool(flags & _FRESH), bool(flags & _LAST), rows)
 
 
 def _reply(reader: _Reader) -> Reply:

@@ -286,7 +286,8 @@ class Member:
         session.number += 1
         session.said = {one: self._open.pop(one) for one in rows[0]}
         session.before, session.taken = None, False
-        self._out.append(encode(Say(session.number, session.heard, tuple(messages), **flags)))
+        taken = max(0, self.rows - self.refused)
+        self._out.append(encode(Say(session.number, session.heard, tuple(messages), **flags, rows=taken)))
 
     def _close(self, ids: Iterable[Id]) -> None:
         for one in ids:

@@ -79,6 +79,8 @@ class Seat:
     spoken: int = 0
     """The number of the last SAY, and of the last that was taken."""
     taken: int = 0
+    rows: int = 0
+    """How many rows it had taken when it last said so."""
     said: Say | None = None
     messages: list[Any] = field(default_factory=list)
     """What it said, read."""

@@ -92,6 +92,9 @@ class Table:
         self.dialogues = 0
         self.crossed = 0
         """SAYs that were not taken, since they crossed a TELL."""
+        self.moves = 0
+        """Rows that sites have taken besides those they began a session with, as far as they said so: telling all of
+        them would take as many messages."""
         self.ledger = Ledger()
 
     # -- what is known -------------------------------------------------------------------------------------------------
@@ -107,6 +110,11 @@ class Table:
     def present(self) -> Integers:
         """The numbers of the objects that any site has, in order. O(objects)."""
         return self._engine.present()
+
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes it takes to tell a row."""
+        return self._engine.row_bytes
 
     def values(self, objects: Integers) -> tuple[Floats, tuple[Floats, Floats] | None]:
         """What is known of present objects, for those who look on; see `Engine.values`."""
@@ -248,6 +256,8 @@ class Table:
             refuse("it is not what the session has come to")
         messages = self._engine.read(seat.number, frame.messages, reply=False)
         seat.spoken = frame.number
+        self.moves += 0 if frame.fresh else max(0, frame.rows - seat.rows)
+        seat.rows = frame.rows
         if frame.heard == seat.told:
             seat.said, seat.messages = frame, messages
             self._speaking.add(seat.number)
@@ -450,7 +460,11 @@ class Table:
         ids = np.frombuffer(encode(Names(tuple(self._ids))), np.uint8)
         sites = [[seat.name, seat.key.hex(), seat.done] for seat in self.seats]
         meta: dict[str, Any] = {"query": self.query.plain(), "sites": sites, "time": self._time}
-        meta |= {"dialogues": self.dialogues, "ledger": [[*key, *entry] for key, entry in self.ledger.entries.items()]}
+        meta |= {
+            "dialogues": self.dialogues,
+            "moves": self.moves,
+            "ledger": [[*key, *entry] for key, entry in self.ledger.entries.items()],
+        }
         engine = np.frombuffer(self._engine.to_bytes(), np.uint8)
         return pack(_KIND, _VERSION, meta, {"ids": ids, "engine": engine, "skyline": self._skyline})
 
@@ -471,6 +485,7 @@ class Table:
                 made.seats.append(seat)
                 made._by_name[seat.name] = seat
             made._time, made.dialogues = int(meta["time"]), int(meta["dialogues"])
+            made.moves = int(meta.get("moves", 0))
             made._skyline = parts["skyline"].astype(np.int64)
             if not np.isin(made._skyline, np.arange(len(made._ids))).all():
                 raise StateError("the answer is of objects without names", remedy="restore it from a copy")

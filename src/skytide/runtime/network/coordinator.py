@@ -160,7 +160,8 @@ class Coordinator:
         initial |= {f"bytes_{way}": ledger.bytes(way, initial=True) for way in ways}
         wire = {f"{what}_{way}": int(meter.value(way)) for what, meter in self._wire() for way in ways}
         kinds, sizes = ledger.by_kind(), ledger.by_kind(sizes=True)
-        return {**found, "kinds": kinds, "kind_bytes": sizes, "initial": initial, "wire": wire}
+        naive = {"messages": self._table.moves, "bytes": self._table.moves * self._table.row_bytes}
+        return {**found, "naive": naive, "kinds": kinds, "kind_bytes": sizes, "initial": initial, "wire": wire}
 
     def _wire(self) -> tuple[tuple[str, Any], ...]:
         return ("frames", self._frames), ("bytes", self._bytes)
