@@ -134,7 +134,7 @@ class FragmentSimulation:
         mean = self._block.mean(one)
         if mean is None:
             return None
-        return values(self.functions.programs, mean[None])[0] * self.functions.signs
+        return np.asarray(values(self.functions.programs, mean[None])[0] * self.functions.signs, np.float64)
 
     def kinds(self) -> dict[Kind, tuple[int, int]]:
         """Messages and bytes after the initialisation by kind."""
