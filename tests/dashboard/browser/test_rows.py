@@ -23,6 +23,7 @@ EVIL = [
     "<a href='javascript:window.hacked=1'>press</a>",
     "</script><script>window.hacked=1</script>",
     "&lt;b&gt; & <b>bold</b>",
+    "<i>x</i>",
     "__proto__",
     "constructor",
     "a\u202eb\n\t$x$ %{y}",
@@ -72,6 +73,9 @@ def test_hostile_names_are_text_everywhere(visit: Any, tmp_path: Path) -> None:
         page = visit(shown)
         assert page.evaluate("skytide.rows()") == sorted(EVIL)
         until(page, "document.querySelectorAll('#stays .ytick').length > 0")
+        ticks = page.eval_on_selector_all("#stays .ytick", "all => all.map(e => e.textContent)")
+        assert {"<i>x</i>", "__proto__"} <= set(ticks)
+        assert page.text_content("#scatter .xtitle") == f"{column} (lower is better)"
         assert {line[0] for line in listed(page)} == set(EVIL)
         page.hover("#scatter")
         page.click("#feed li:first-child button")
