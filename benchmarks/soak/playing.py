@@ -160,8 +160,11 @@ class Fate:
     async def fault(self, *, quiet: bool) -> str | None:
         """Let one happen; its name, or None where there was nothing to break."""
         kinds = [name for name in self._kinds if not quiet or name != DRIVER_KILLED]
-        name = self._first.pop(0) if self._first else self._random.choice(kinds)
-        return name if await self._kinds[name]() else None
+        name = self._first[0] if self._first else self._random.choice(kinds)
+        if not await self._kinds[name]():
+            return None
+        self._first = [other for other in self._first if other != name]
+        return name
 
     @property
     def complete(self) -> bool:
@@ -193,15 +196,19 @@ async def _lives(
 ) -> None:
     """Faults until the time is up and each kind has come; the pipeline must go on after each."""
     await pipeline.start()
-    began, last = time.monotonic(), time.monotonic()
+    began = time.monotonic()
     if not await pipeline.gone_on("window", 2):
         outcome.problems.append("the pipeline did not begin")
     while pipeline.running and ((past := time.monotonic() - began) < seconds or not fate.complete):
+        if past > seconds + 2 * PATIENCE:
+            outcome.problems.append("there was nothing to break for a fault that was to come")
+            break
         if fate.complete:
             await asyncio.sleep(min(chance.expovariate(1 / pause), max(0.0, seconds - past)))
         last = time.monotonic()
         name = await fate.fault(quiet=fate.complete and past > (1 - QUIET_SHARE) * seconds)
         if name is None:
+            await asyncio.sleep(0.5)
             continue
         outcome.faults[name] += 1
         if not await pipeline.gone_on("window", 2):
