@@ -8,6 +8,7 @@ import click
 
 from skytide.cli._completing import files
 from skytide.cli._kinds import KINDS, deduced
+from skytide.cli._voice import Voice
 
 if TYPE_CHECKING:
     from skytide.cli._verify.rows import Question
@@ -42,23 +43,22 @@ _SHRINKING_SECONDS = 20.0
     help="Where to write the rows on which a run is wrong: a .csv, .parquet or .jsonl file.",
 )
 def command(arguments: tuple[str, ...], seconds: float, as_json: bool, output: str | None) -> int:
-    """Check the answers of COMMAND over DATA: skyline, window, uncertain, snapshots, monitor or fragments.
+    """Check the answers of COMMAND over DATA: skyline, window, uncertain, snapshots, monitor, fragments or run.
 
     The options are those of COMMAND; without COMMAND they say which one is meant. All methods, indexes and engines are
     run, or those that are named. After every instant each answer is compared with the one that follows from the
     definitions, by slow code that shares nothing with what it checks, and all runs are compared with each other. Large
     data is looked at in stretches, and the table says so. Exit status 1: a run is wrong, which is a bug of skytide;
     then a small part of DATA on which it shows is searched for and told. 2: the data or the options cannot be used.
+    `run PIPELINE.toml` runs a pipeline over files on Spark, once, into a folder of its own.
 
     \b
       skytide verify cars.csv --min price --max mpg
       skytide verify window flights.parquet --min delay --max distance --time ts --duration 2h --seconds 300
+      skytide verify run flights.toml
     """
-    import json
-
     from skytide.cli import app
     from skytide.cli._progress import Progress
-    from skytide.cli._verify import telling
     from skytide.cli._verify.comparing import Pace
     from skytide.cli._verify.runs import Commands, choices_of, spooled
     from skytide.cli._verify.verifying import Verification
@@ -66,11 +66,13 @@ def command(arguments: tuple[str, ...], seconds: float, as_json: bool, output: s
 
     check_output(output)
     given = list(arguments)
+    if given[:1] == ["run"]:
+        return _pipeline(given[1:], seconds, as_json)
     kind = given.pop(0) if given and given[0] in KINDS else deduced(given)
     parent = click.get_current_context()
     asked = app.get_command(parent, kind)
     assert asked is not None
-    context = asked.make_context(kind, given, parent)
+    context = asked.make_context(f"verify {kind}", given, parent.parent)
     with context, spooled(context.params["data"]) as data:
         commands, choices = Commands(asked, context), choices_of(context, kind)
         question = _question(kind, context, data)
@@ -81,18 +83,46 @@ def command(arguments: tuple[str, ...], seconds: float, as_json: bool, output: s
         found = None
         if wrong:
             found = _reproduction(question, commands, context, data, wrong[0], output)
+    return _told(kind, results, found, as_json)
+
+
+def _told(kind: str, results: list[Result], found: Reproduction | None, as_json: bool) -> int:
+    """Say what was found; the exit status."""
+    import json
+
+    from skytide.cli._verify import telling
+
+    wrong = [one for one in results if one.finding is not None]
     if as_json:
         click.echo(json.dumps(telling.as_record(kind, results, found), ensure_ascii=False))
     else:
         click.echo(telling.table_of(results))
-        for one in results:
-            if one.skipped:
-                click.echo(f"\n{one.skipped}")
+        for line in (one.skipped for one in results if one.skipped):
+            click.echo(f"\n{line}")
         for one in wrong:
             click.echo(f"\n{telling.finding_text(one)}")
         if found is not None:
             click.echo(f"\n{telling.reproduction_text(found)}")
     return DISAGREES if wrong else 0
+
+
+def _pipeline(given: list[str], seconds: float, as_json: bool) -> int:
+    """A pipeline instead of a command over data."""
+    if len(given) != 1 or given[0].startswith("-"):
+        raise click.UsageError("give one pipeline: skytide verify run PIPELINE.toml")
+    from skytide.cli._progress import Progress
+    from skytide.cli._verify.comparing import Pace
+    from skytide.errors import MissingDependencyError
+
+    try:
+        from skytide.cli._verify.pipelines import pipeline_results
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Spark is not usable here ({error})", remedy="pip install 'skytide[spark]'; skytide doctor says more"
+        ) from None
+    with Progress("verify") as progress:
+        results = pipeline_results(given[0], Pace(seconds), progress.update, Voice.here().note)
+    return _told("run", results, None, as_json)
 
 
 def _question(kind: str, context: click.Context, data: str) -> Question:
@@ -118,7 +148,6 @@ def _reproduction(
     from skytide.cli._verify.shrinking import Shrinking
     from skytide.cli._verify.telling import Reproduction, command_line
     from skytide.cli._verify.verifying import Verification
-    from skytide.cli._voice import Voice
     from skytide.errors import SkytideError
     from skytide.streams.files import write_table
 

@@ -13,21 +13,27 @@ from skytide.cli._verify.definition import undominated
 from skytide.cli._verify.populations import Uncertain, signs_of
 from skytide.cli._verify.rows import Question, Rows
 from skytide.cli._verify.runs import Told
+from skytide.model import Integers
 from skytide.streams.files import Source, write_table
 
 _CLOSE = 1e-9
 _FEW = 5
 
 
-def expected_rows(question: Question, rows: Rows, source: Source) -> bytes:
-    """The rows that no row dominates, in input order, as the CSV that the command writes. O(rows · answer)."""
+def skyline_places(question: Question, rows: Rows) -> Integers:
+    """The positions in DATA of the rows that no row of their group dominates, in input order. O(rows · answer)."""
     points = rows.values * signs_of(question)
     found = [np.zeros(0, np.int64)]
     for group in np.unique(rows.groups).tolist():
         mine = np.flatnonzero(rows.groups == group)
         found.append(mine[undominated(points[mine])])
+    return rows.positions[np.sort(np.concatenate(found))]
+
+
+def expected_rows(question: Question, rows: Rows, source: Source) -> bytes:
+    """Those rows as the CSV that the command writes."""
     text = io.BytesIO()
-    write_table(None, source.take(rows.positions[np.sort(np.concatenate(found))]), text)
+    write_table(None, source.take(skyline_places(question, rows)), text)
     return text.getvalue()
 
 
