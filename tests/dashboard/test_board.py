@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skytide.dashboard.board import Board
+from skytide.dashboard.rows import Rows
 from skytide.dashboard.values import column_values, moment_text, moments
 from skytide.errors import InputError, OptionError
 from skytide.explain import dominators_of
@@ -242,3 +243,13 @@ def test_a_sample_of_the_rest_leaves_out_the_answer_and_the_forgotten() -> None:
     assert keys(board.rest()["rows"]) == ["b", "c"], "a was first and went"
     board.forget(["b"])
     assert keys(board.rest()["rows"]) == ["c"] and board.rest()["seen"] == 4
+
+
+def test_a_sample_is_large_enough_also_where_most_rows_were_forgotten() -> None:
+    rows = Rows(room=10_000)
+    names = [str(one) for one in range(10_000)]
+    rows.put(names, [(one,) for one in range(10_000)])
+    rows.forget(names[:9_000])
+    assert {key for key, _ in rows.sample(1_000)} == set(names[9_000:]), "all that there are"
+    drawn = [key for key, _ in rows.sample(500)]
+    assert len(drawn) == len(set(drawn)) and 250 < len(drawn) < 750 and set(drawn) <= set(names[9_000:])
