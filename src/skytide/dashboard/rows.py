@@ -66,13 +66,11 @@ class Rows:
                 self._keys[at], self._values[at] = None, ()
 
     def sample(self, most: int) -> Iterator[tuple[str, Values]]:
-        """Up to `most` rows, drawn evenly; all of them where there are no more. O(most), or O(rows remembered)."""
-        if len(self._place) <= most:
-            yield from ((key, self._values[at]) for key, at in self._place.items())
-            return
-        # Places whose rows were forgotten are empty: as many more are drawn as that asks for.
-        draws = most * len(self._keys) // len(self._place)
-        for at in np.unique(self._random.integers(0, len(self._keys), draws)).tolist():
-            key = self._keys[at]
-            if key is not None:
-                yield key, self._values[at]
+        """Up to `most` rows, drawn evenly; all of them where there are no more. O(most)."""
+        count, slots = len(self._place), len(self._keys)
+        if count <= most:
+            places = list(self._place.values())
+        else:  # some places are of rows that were forgotten
+            places = np.unique(self._random.integers(0, slots, most * slots // count)).tolist()
+        found = ((self._keys[at], self._values[at]) for at in places)
+        yield from itertools.islice(((key, values) for key, values in found if key is not None), most)
