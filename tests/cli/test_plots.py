@@ -29,7 +29,8 @@ class Drawn:
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Drawn:
+    monkeypatch.chdir(tmp_path)
     found = Drawn()
     monkeypatch.setattr("skytide.cli._picture.picture", found.draw)
     return found

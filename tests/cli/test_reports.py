@@ -40,7 +40,8 @@ class Kept:
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Kept:
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kept:
+    monkeypatch.chdir(tmp_path)
     found = Kept()
     monkeypatch.setattr("skytide.cli._boards.write_report", found.keep)
     return found
