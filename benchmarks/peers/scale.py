@@ -24,6 +24,7 @@ from benchmarks import machine
 from benchmarks.scale.job import Case
 from benchmarks.scale.masters import CORES, MASTERS, measured
 from benchmarks.scale.paper import Costs, line, pages, power_law, slope
+from benchmarks.soak.homes import end_in_order
 from skytide.spark.sinks import ParquetSink
 from skytide.spark.streaming.packing import packed
 from skytide.spark.streaming.write import in_order
@@ -199,6 +200,7 @@ def main(argv: list[str]) -> int:
     if machine.busy() > 0.6:
         opening.append(f"the machine is busy ({machine.busy():.1f} processes per core): times are not to be trusted")
     print(*opening, "", sep="\n", flush=True)
+    end_in_order()
     lines: list[Found] = []
     for master in chosen.masters:
         for one in measured(master, cases_of(chosen.size, master), chosen.seed):

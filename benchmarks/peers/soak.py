@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.soak.homes import spark_home
+from benchmarks.soak.homes import end_in_order, spark_home
 from benchmarks.soak.job import Settings
 from benchmarks.soak.judging import Compared, judged
 from benchmarks.soak.memory import LEAST, WARM_UP, Memory
@@ -132,6 +132,7 @@ def main(argv: list[str]) -> int:
         "",
     ]
     print(*opening, sep="\n", flush=True)
+    end_in_order()
     outcome, streams, problems = run(
         60 * chosen.minutes,
         chosen.seed,
