@@ -84,7 +84,7 @@ def legend(figure: Any, answer: Answer, drawn: Any = None) -> None:
     """The groups beside the picture, or the bar of probabilities."""
     if drawn is not None:
         bar = figure.colorbar(drawn, ax=figure.axes[:1], pad=0.01, aspect=28)
-        bar.set_label(f"probability to be in the {answer.word}", color=INK)
+        bar.set_label("probability to be in the skyline", color=INK)
         bar.outline.set_visible(False)
         return
     if not figure.axes[0].get_legend_handles_labels()[0]:

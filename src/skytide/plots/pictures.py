@@ -83,7 +83,7 @@ def _ranked(axes: Any, scene: Scene) -> None:
     axes.set_yticks(range(len(shown)), [str(one)[:24] for one, _ in shown], fontsize=8, color=INK)
     axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)
     axes.set_xlim(0, 1)
-    axes.set_xlabel(f"probability to be in the {scene.word}", color=INK)
+    axes.set_xlabel("probability to be in the skyline", color=INK)
     plain_axes(axes, "x")
     title(axes, scene.title or f"{len(scene.ranking):,} in the answer, the most probable first")
 

@@ -63,7 +63,7 @@ def draw_sizes(axes: Any, answers: Mapping[str, Sizes], word: str = "skyline") -
             axes.fill_between(on_axis(times), sizes, step="post", color=colour, alpha=0.12, linewidth=0)
     if len(answers) > 1:
         axes.legend(loc="upper left", frameon=False, fontsize=8, labelcolor=INK, ncols=4)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0, top=None if any(len(found.times) for found in answers.values()) else 1)
     axes.set_ylabel(f"rows in the\n{word}", color=INK, fontsize=9)
     axes.yaxis.get_major_locator().set_params(integer=True)
     plain_axes(axes)
