@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from skytide.protocols.filtering.methods import METHODS
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from skytide.spark.rounds.operator import Rounds
 
 
+_SOME = [(Fraction(1), 1)]
+"""A question: any will do to check the numbers beside it."""
+
+
 def _check_epsilon(given: Any) -> None:
-    sampling_rate([], epsilon=given, delta=0.5)
+    sampling_rate(_SOME, epsilon=given, delta=0.5)
 
 
 def _check_delta(given: Any) -> None:
-    sampling_rate([], epsilon=0.5, delta=given)
+    sampling_rate(_SOME, epsilon=0.5, delta=given)
 
 
 MONITOR = (
