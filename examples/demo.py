@@ -139,11 +139,10 @@ def main() -> None:
             webbrowser.open(page.url)
         table = flights(asked.days)
         print(
-            f"{table.num_rows:,} flights, those of the first {asked.days} days of 2013 from New York's airports, take"
+            f"{table.num_rows:,} flights, all from New York's airports in the first {asked.days} days of 2013, will take"
         )
-        print(
-            f"off within {asked.seconds:.0f} seconds, as soon as Spark is warm. The pipeline is {file}.\n", flush=True
-        )
+        print(f"off within {asked.seconds:.0f} seconds. Before, Spark gets warm, which takes longest the first time:")
+        print(f"kernels are compiled then. The pipeline is {file}.\n", flush=True)
         departures = Departures(table, FOLDER / "flights", asked.seconds, follower)
         departures.start()
         began = time.monotonic()

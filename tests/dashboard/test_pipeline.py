@@ -285,6 +285,7 @@ time = "t"
 [sink]
 format = "parquet"
 path = "out"
+feed = "feed"
 [run]
 trigger = "once"
 checkpoint = "checkpoint"
@@ -326,7 +327,9 @@ def test_on_spark_other_kinds_are_followed_from_the_changes_they_write(
             key = (row["id"], row["g"] if "uncertain" in query else None)
             inside.pop(key, None)
             inside |= {key: None} if row["change"] == "+" else {}
-    assert set(rows_of(follower.board)) == set(inside) != set()
+    live = follower_of(str(tmp_path / "feed"))
+    live.catch_up()
+    assert set(rows_of(follower.board)) == set(rows_of(live.board)) == set(inside) != set()
     assert follower.board.state()["status"] == "ended"
     assert follower.board.state()["thresholds"] == ([0.2, 0.5] if "uncertain" in query else [])
 
