@@ -3,8 +3,8 @@
 A peer is two functions of rows, theirs and ours, which give seconds and an answer. Answers of both are compared, so
 they have one form: the places of the rows in the skyline, or what the flat scan counts.
 
-What runs in one thread of this process is timed by the processor's clock, which another process's turn does not
-lengthen; the flat scan and Spark are timed by the clock on the wall, and so are ours beside them.
+What runs in one thread, the flat scan too, is timed by the processor's clock, which another process's turn does not
+lengthen; Spark is timed by the clock on the wall, and so is ours beside it.
 
 Equal rows dominate nobody in any of them, and all of them stay: moocore is asked for it (`keep_weakly=True`), paretoset
 too (`distinct=False`); pymoo's ranks and river's skyline are like that by themselves.
@@ -13,6 +13,7 @@ too (`distinct=False`); pymoo's ranks and river's skyline are like that by thems
 from __future__ import annotations
 
 import importlib
+import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,12 @@ def clock(work: Callable[[], Any], now: Callable[[], float] = time.process_time)
 
 
 WALL = time.perf_counter
+
+
+def _of_children() -> float:
+    """The processor's clock of programs that were called and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def places(mask: Any) -> list[int]:
@@ -143,16 +150,15 @@ def _flat_scan(folder: Path) -> Peer:
     def theirs(values: Floats) -> Found:
         file, (rows, d) = folder / "rows.bin", values.shape
         values.tofile(file)
-        found = window_parts.run_flat_scan(program, file, d, rows, length(values))
-        few = min(1_000, rows)
-        start_up = few / window_parts.run_flat_scan(program, file, d, few, length(values))["rows_per_second"]
-        taken = rows / found["rows_per_second"]
+        run = window_parts.run_flat_scan
+        taken, found = clock(lambda: run(program, file, d, rows, length(values)), _of_children)
+        start_up, _ = clock(lambda: run(program, file, d, min(1_000, rows), length(values)), _of_children)
         taken = taken if rows < LEAST_SCAN else max(taken - start_up, taken / 10)
         return taken, {"entered": found["entered"], "last": found["last"]}
 
     def ours(values: Floats) -> Found:
         window = window_parts.counted(values.shape[1], length(values))
-        taken, changes = clock(lambda: window.extend(values), WALL)
+        taken, changes = clock(lambda: window.extend(values))
         return taken, window_parts.figures(window, changes)
 
     return Peer("flat scan, C++", "window of a tenth", theirs, ours, LEAST_SCAN, range(2, 7))
