@@ -190,3 +190,27 @@ def test_options_may_come_before_the_data(pages: list[dict[str, Any]], tmp_path:
     result = run("dashboard", "--end", "--rate=0", *CASES["count"].options, *FREE, data)
     assert result.exit_code == 0, result.stderr
     check(pages[-1], rows_of(run("window", data, *CASES["count"].options).stdout))
+
+
+@pytest.mark.parametrize("pace", [("--rate", "nan"), ("--rate", "inf"), ("--speed", "nan"), ("--speed", "inf")])
+def test_a_pace_that_is_no_number_is_refused(pace: tuple[str, str], tmp_path: Path) -> None:
+    data = write_csv(tmp_path / "in.csv", ROWS)
+    assert "is not a pace" in refused("dashboard", data, *CASES["duration"].options, *pace)
+
+
+def test_a_pause_of_centuries_is_slept_in_parts() -> None:
+    class EnoughError(Exception):
+        pass
+
+    naps: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            raise EnoughError
+
+    pace = Pace(rate=5e-324, clock=lambda: 0.0, sleep=sleep)
+    pace.wait(None, 1)
+    with pytest.raises(EnoughError):
+        pace.wait(None, 1)
+    assert max(naps) <= 3600

@@ -253,3 +253,15 @@ def test_a_sample_is_large_enough_also_where_most_rows_were_forgotten() -> None:
     assert {key for key, _ in rows.sample(1_000)} == set(names[9_000:]), "all that there are"
     drawn = [key for key, _ in rows.sample(500)]
     assert len(drawn) == len(set(drawn)) and 250 < len(drawn) < 750 and set(drawn) <= set(names[9_000:])
+
+
+def test_a_state_does_not_change_after_it_was_read() -> None:
+    now = iter(range(1000))
+    board = Board(Preference(minimize=["a"]), clock=lambda: float(next(now)))
+    board.meter(rows=1)
+    state = board.state()
+    before = json.dumps(state)
+    for count in range(20):
+        board.meter(rows=count)
+        board.notice(False, ["late"])
+    assert json.dumps(state) == before

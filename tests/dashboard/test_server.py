@@ -208,3 +208,59 @@ def test_a_report_that_cannot_be_written_says_why(board: Board, tmp_path: Any, m
     monkeypatch.setattr("skytide.dashboard.recording.find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match="plotly"):
         write_report(board, tmp_path / "run.html")
+
+
+HOSTILE = [
+    "at?time=nan",
+    "at?time=inf",
+    "at?time=1e999",
+    "at?time=" + "9" * 5000,
+    "stays?most=-1",
+    "nothing",
+    "state/x",
+]
+
+
+@pytest.mark.parametrize("path", [*(f"/api/{one}" for one in HOSTILE), "/assets/" + "a" * 5000 + ".js", "/assets/"])
+def test_a_hostile_question_gets_an_error_in_words(page: Page, path: str) -> None:
+    status, body, _ = ask(page, path)
+    assert status in (400, 404) and list(body) == ["error"]
+
+
+def test_other_ways_of_asking_are_refused_in_words(page: Page) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
+    connection.request("POST", "/api/state", body=b"x")
+    answer = connection.getresponse()
+    assert answer.status == 405 and "error" in json.loads(answer.read())
+    connection.close()
+
+
+def test_asking_for_the_head_of_events_makes_no_reader(page: Page) -> None:
+    """Two questions over one connection: the first one must be over for the second to be answered."""
+    with socket.create_connection(("127.0.0.1", page.port), 3) as connection:
+        for path in (b"/api/events", b"/api/sizes"):
+            connection.sendall(b"HEAD " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            found = b""
+            while not found.endswith(b"\r\n\r\n"):
+                found += connection.recv(4096)
+            assert found.startswith(b"HTTP/1.1 200")
+
+
+def test_names_of_hosts_are_the_same_in_capitals(page: Page) -> None:
+    assert ask(page, "/api/sizes", Host=f"LocalHost:{page.port}")[0] == 200
+
+
+@pytest.mark.parametrize("other", ["a/b=1", "{}=1", "=", "skytide=old", '"'])
+def test_cookies_of_other_programs_on_the_host_do_not_lock_anybody_out(board: Board, other: str) -> None:
+    with Page(board, "127.0.0.1", 0, token="secret") as page:
+        status, _, headers = ask(page, "/?token=secret")
+        assert status == 303
+        own = headers["set-cookie"].partition(";")[0]
+        assert str(page.port) in own
+        assert ask(page, "/api/sizes", Cookie=f"{other}; {own}")[0] == 200
+        assert ask(page, "/api/sizes", Cookie=other)[0] == 401
+
+
+def test_an_address_of_another_machine_is_not_said_to_be_taken(board: Board) -> None:
+    with pytest.raises(OutputError, match="an address of this machine"):
+        Page(board, "192.0.2.1", 0)

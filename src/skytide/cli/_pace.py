@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 PIECES_PER_SECOND = 20
+NAP = 3600.0
+"""Seconds that are slept at a time: systems know no sleep of centuries."""
 
 
 class Pace:
@@ -58,8 +60,9 @@ class Pace:
             due = self._rows / self._rate if self._rate else 0.0
         self._rows += rows
         ahead = self._began + due - now
-        if ahead > 1 / (2 * PIECES_PER_SECOND):
-            self._sleep(ahead)
+        while ahead > 1 / (2 * PIECES_PER_SECOND):
+            self._sleep(min(ahead, NAP))
+            ahead -= NAP
 
     def _due(self, times: Any) -> Any:
         """Seconds after the first row; times without a unit are seconds, and one that is missing is due at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -95,6 +96,9 @@ def command(
         raise click.UsageError("say what to watch: DATA with options, PIPELINE.toml, a folder, or http://HOST:PORT")
     if rate is not None and speed is not None:
         raise click.UsageError("give either --rate or --speed")
+    for name, value in (("--rate", rate), ("--speed", speed)):
+        if value is not None and not math.isfinite(value):
+            raise click.UsageError(f"{name} {value} is not a pace; give a number, and --rate 0 for all at once")
     with page_packages():
         from skytide.dashboard.following import looks_followed
 

@@ -52,7 +52,10 @@ class Gauges:
 
     def lines(self) -> dict[str, list[float | None]]:
         """A line of each number: `at` has the times of its points, in milliseconds since 1970."""
-        return {"at": [round(1000 * one) for one in self._at], **self._lines}
+        return {
+            "at": [round(1000 * one) for one in self._at],
+            **{name: list(line) for name, line in self._lines.items()},
+        }
 
     def _note(self, now: float) -> None:
         numbers = self.now()

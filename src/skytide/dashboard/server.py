@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hmac
 import json
+import math
 import re
 import secrets
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from http.cookies import SimpleCookie
 from importlib import resources
 from typing import Any, Self
 from urllib.parse import parse_qs
@@ -23,6 +24,7 @@ from urllib.parse import parse_qs
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
@@ -40,6 +42,7 @@ TICK = 0.1
 HEARTBEAT = 5.0
 MOST_READERS = 100
 COOKIE = "skytide"
+"""With the port after it: browsers send cookies to every port of a host."""
 _POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; worker-src 'self' blob:"
 _POLICY += "; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
@@ -48,6 +51,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+_NAME = re.compile(r"[a-z.]{1,40}")
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -134,7 +138,11 @@ def _listening(host: str, port: int, search: bool) -> socket.socket:
     except (OSError, OverflowError) as problem:
         made.close()
         reason = f"cannot listen there: {getattr(problem, 'strerror', None) or problem}"
-        raise OutputError(reason, value=f"{host}:{port}", remedy="stop who does, or choose another port") from None
+        taken = isinstance(problem, OSError) and problem.errno == errno.EADDRINUSE
+        remedy = (
+            "stop who does, or choose another port" if taken else "choose an address of this machine, and a free port"
+        )
+        raise OutputError(reason, value=f"{host}:{port}", remedy=remedy) from None
     return made
 
 
@@ -158,7 +166,7 @@ def application(
     return Starlette(
         routes=routes,
         middleware=[Middleware(_Door, token=token, host=host)],
-        exception_handlers={SkytideError: _refusal},
+        exception_handlers={SkytideError: _refusal, HTTPException: _unknown},
     )
 
 
@@ -208,6 +216,8 @@ class _Pages:
             return _json({"error": f"{MOST_READERS} pages are open already"}, 503)
         given = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         headers = {**_HEADERS, "X-Accel-Buffering": "no"}
+        if request.method == "HEAD":  # nothing to stay for
+            return Response(headers=headers, media_type="text/event-stream")
         return StreamingResponse(self._stream(given), headers=headers, media_type="text/event-stream")
 
     async def _stream(self, given: str) -> AsyncIterator[bytes]:
@@ -251,19 +261,23 @@ class _Door:
         headers = Headers(scope=scope)
         if self._token is None:
             # A page elsewhere whose name was made to point here could read everything.
-            name = headers.get("host", self._host)
+            name = headers.get("host", self._host).lower()
             host = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
-            known = host == self._host or is_loopback(host)
+            known = host == self._host.lower() or is_loopback(host)
             return None if known else _json({"error": "this is not a name of the page"}, 421)
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
         if given and self._is(given):
             answer = RedirectResponse(scope["path"], 303)
-            answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+            answer.set_cookie(self._cookie(scope), given, httponly=True, samesite="strict")
             return answer if scope["path"] == "/" else None
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        if cookie is not None and self._is(cookie.value):
+        # Other programs of this host have cookies of any form: only the one that is looked for is read.
+        cookies = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        if any(name == self._cookie(scope) and self._is(value) for name, _, value in cookies):
             return None
         return _json({"error": "a token is needed: use the address that was printed"}, 401)
+
+    def _cookie(self, scope: Scope) -> str:
+        return f"{COOKIE}-{(scope.get('server') or ('', 0))[1]}"
 
     def _is(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
@@ -283,10 +297,15 @@ async def _refusal(_: Request, problem: Exception) -> Response:
     return _json({"error": str(problem)}, 400 if isinstance(problem, OptionError) else 404)
 
 
+async def _unknown(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    return _json({"error": str(problem.detail)}, problem.status_code)
+
+
 def _file(name: str) -> Response:
     kind = _KINDS.get(name[name.rfind(".") :])
     place = resources.files("skytide.dashboard") / "page" / name
-    if kind is None or "/" in name or "\\" in name or not place.is_file():
+    if kind is None or not _NAME.fullmatch(name) or not place.is_file():
         return _json({"error": "there is no such file"}, 404)
     return Response(place.read_bytes(), headers=_HEADERS, media_type=kind)
 
@@ -301,10 +320,10 @@ def _json(content: Any, status: int = 200) -> Response:
 
 def _number(request: Request, name: str) -> float:
     given = request.query_params.get(name, "")
-    try:
-        return float(given)
-    except ValueError:
-        raise OptionError(f"is not a {name}", value=given[:40], remedy="give a number") from None
+    with contextlib.suppress(ValueError):
+        if math.isfinite(found := float(given)):
+            return found
+    raise OptionError(f"is not a {name}", value=given[:40], remedy="give a number")
 
 
 def _count(request: Request, default: int, most: int) -> int:
