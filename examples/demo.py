@@ -42,6 +42,7 @@ path = "flights/"
 stream = true
 schema = '''flight STRING, scheduled TIMESTAMP, origin STRING, dest STRING, carrier STRING,
             dep_delay DOUBLE, arr_delay DOUBLE, air_time DOUBLE, distance DOUBLE'''
+options = { maxFilesPerTrigger = 8 }
 
 [prepare]
 sql = "SELECT *, dep_delay + arr_delay AS delay FROM input"
@@ -139,10 +140,12 @@ def main() -> None:
             webbrowser.open(page.url)
         table = flights(asked.days)
         print(
-            f"{table.num_rows:,} flights, all from New York's airports in the first {asked.days} days of 2013, will take"
+            f"{table.num_rows:,} flights, all of the first {asked.days} days of 2013 from New York's airports, take off"
         )
-        print(f"off within {asked.seconds:.0f} seconds. Before, Spark gets warm, which takes longest the first time:")
-        print(f"kernels are compiled then. The pipeline is {file}.\n", flush=True)
+        print(
+            f"within {asked.seconds:.0f} seconds. Before, Spark gets warm, which takes longest the first time: kernels"
+        )
+        print(f"are compiled then. The pipeline is {file}.\n", flush=True)
         departures = Departures(table, FOLDER / "flights", asked.seconds, follower)
         departures.start()
         began = time.monotonic()
