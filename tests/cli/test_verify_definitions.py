@@ -249,6 +249,16 @@ def test_with_little_time_stretches_are_looked_at_all_over_the_run() -> None:
     assert np.mean([len(run) for run in runs]) > comparing.STRETCH / 2
 
 
+def test_no_stretch_takes_much_more_than_the_time_there_is() -> None:
+    now = [0.0]
+    pace, total = Pace(1.0, lambda: now[0]), 10_000
+    for number in range(total):
+        if pace.wants(number, total):
+            with pace:
+                now[0] += 0.1
+    assert now[0] < 1.5
+
+
 def test_with_enough_time_everything_is_looked_at() -> None:
     now = [0.0]
     pace = Pace(1.0, lambda: now[0])

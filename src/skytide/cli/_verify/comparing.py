@@ -112,13 +112,17 @@ class Pace:
 
     def wants(self, number: int, total: int) -> bool:
         """Whether to look at an instant; the first and the last are always looked at."""
-        if number in (0, total - 1) or self._left > 0:
+        allowed = self._seconds * (_HEAD_START + (1 - _HEAD_START) * number / total)
+        if number in (0, total - 1):
+            return True
+        if self._left > 0 and self._spent <= allowed + _HEAD_START * self._seconds:
             self._left -= 1
             return True
+        self._left = 0  # a stretch that takes too long is cut
         if self._skip > 0:
             self._skip -= 1
             return False
-        if self._spent <= self._seconds * (_HEAD_START + (1 - _HEAD_START) * number / total):
+        if self._spent <= allowed:
             self._left = STRETCH - 1
             return True
         self._skip = self._random.randrange(STRETCH)
