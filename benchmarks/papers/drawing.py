@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.papers.registry import Figure, Panel, Row, Rows, mean, values
+from benchmarks.papers.registry import Figure, Panel, Row, Rows, values
 
 INK, PALE = "#24292f", "#e6e9ec"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5a3d8a", "#8c6d31")
@@ -64,7 +64,7 @@ def _lines(axis: Any, panel: Panel, rows: list[Row]) -> None:
     several = values(rows, panel.series) if panel.series in rows[0] else [None]
     for turn, name in enumerate(several):
         own = rows if name is None else [row for row in rows if row[panel.series] == name]
-        points = [(x, mean(own, panel.y, **{panel.x: x})) for x in values(own, panel.x)]
+        points = _averaged(own, panel.x, panel.y)
         # Nothing does not go on a logarithmic scale: it is in the table alone.
         shown = [(x, y) for x, y in points if y > 0 or (y == y and not high)]
         if not shown:
@@ -88,6 +88,15 @@ def _lines(axis: Any, panel: Panel, rows: list[Row]) -> None:
         axis.legend(frameon=False, fontsize=7)
 
 
+def _averaged(rows: list[Row], x: str, y: str) -> list[tuple[Any, float]]:
+    """The mean of a column for each value of another, in their order."""
+    found: dict[Any, list[float]] = {}
+    for row in rows:
+        if row.get(y) is not None:
+            found.setdefault(row[x], []).append(row[y])
+    return [(at, sum(several) / len(several)) for at, several in found.items()]
+
+
 def _logarithmic(axis: Any) -> None:
     """A scale with plain numbers, and with more than one of them where the values are near each other."""
     from matplotlib.ticker import FuncFormatter, LogLocator
@@ -103,7 +112,7 @@ def _stacked(axis: Any, panel: Panel, rows: list[Row]) -> None:
     at = values(rows, panel.x)
     floor = [0.0] * len(at)
     for turn, name in enumerate(panel.stacked):
-        heights = [mean(rows, name, **{panel.x: x}) for x in at]
+        heights = [height for _, height in _averaged(rows, panel.x, name)]
         axis.bar(range(len(at)), heights, bottom=floor, color=COLOURS[turn], width=0.6, label=name)
         floor = [low + high for low, high in zip(floor, heights, strict=True)]
     axis.set_xticks(range(len(at)), [_word(value) for value in at])

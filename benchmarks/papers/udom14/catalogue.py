@@ -169,7 +169,7 @@ FIGURES = [
                Claim("10 to 100 is best, and 50 was chosen", best_patience),
                Claim("At low cfp_ths POST is high, because boxes are rebuilt often", dear_post),
            ), NOTE + " Links to dominators change rarely here, so that few boxes are rebuilt even at a threshold of 1, "
-           "and POST does not rise.", by=("cfp",)),
+           "and thresholds up to 200 differ by little more than the noise of a run.", by=("cfp",)),
     Figure("udom14", "figure", 5, "Synthetic data: the number of objects N, of attributes m, of snapshots T, and the "
            "share p of attributes that move", f"{HERE}:synthetic", cells,
            tuple(panel for letter, name in zip("abcd", VARIED, strict=True)

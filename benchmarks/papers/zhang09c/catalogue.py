@@ -224,6 +224,7 @@ def real(number: int, title: str, x: str, shown: tuple[str, ...], claims: tuple[
                   about + note, by=(x, "method"), needs=(LOG,))  # fmt: skip
 
 
+RESTLESS = " HM samples restless records, and so is below FBM even where FBM is good."
 RANDOM = (
     "Single runs differ by more than neighbouring settings do; these are means over the runs. SBM and HM sample the "
     "same timestamps, so that their answers are alike."
@@ -239,12 +240,12 @@ FIGURES = [
         Claim("SBM does not depend on the dimensionality", partial(steady, "d")),
         Claim("HM sends less than SBM in 2-d", partial(below, "HM", "SBM", "d", 2)),
         Claim("In general HM lies between SBM and FBM", between),
-    )),
+    ), RESTLESS),
     sent(10, "Efficiency by distribution (4-d)", "kind", ("C", "I", "A"), (
         Claim("FBM has a clear advantage on correlated records", partial(best, "FBM", "kind", "C")),
         Claim("Anti-correlated: nearly one uplink and one downlink message for each record and timestamp", doubled),
         Claim("HM is stable even on anti-correlated records", stable),
-    )),
+    ), RESTLESS),
     sent(11, "Efficiency by uncertainty u (independent, 4-d)", "u", (0.01, 0.02, 0.04, 0.08, 0.16), (
         Claim("FBM and HM gain where records move little", partial(rises, "u")),
         Claim("HM is sometimes below FBM", partial(below, "HM", "FBM", "u", 0.16)),
