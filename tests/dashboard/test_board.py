@@ -265,3 +265,48 @@ def test_a_state_does_not_change_after_it_was_read() -> None:
         board.meter(rows=count)
         board.notice(False, ["late"])
     assert json.dumps(state) == before
+
+
+def test_limits_are_named_in_full_and_dates_are_compared() -> None:
+    board = Board(Preference(minimize=["day", "price", "count"]), kind="snapshots")
+    rows = {"day": ["2020-01-01", "2021-01-01"], "price": [0.1 + 0.2, 0.5], "count": [1234567890123456, 2**53]}
+    board.see(pa.table(rows), ["ant", "bee"])
+    board.change([1], "+", ["ant"])
+    found = board.explain("bee")
+    assert [row[0] for row in found["dominators"]] == ["ant"]
+    assert found["ways"] == [
+        "day below 2020-01-01 alone",
+        "price below 0.30000000000000004 alone",
+        "count below 1234567890123456 alone",
+    ]
+
+
+def test_groups_whose_texts_are_alike_are_different_ones() -> None:
+    board = Board(Preference(minimize=["price"], by=["city", "street"]), kind="snapshots")
+    groups = {"city": ["a, b", "a", None, "NULL"], "street": ["c", "b, c", "x", "x"]}
+    board.see(pa.table({"price": [1, 2, 3, 4], **groups}), list("klmn"))
+    board.change([1] * 4, "++++", list("klmn"))
+    assert [board.explain(key)["dominators"] for key in "klmn"] == [[]] * 4
+
+
+def test_a_row_of_an_answer_that_is_not_exact_now_is_explained_too() -> None:
+    board = Board(PREFERENCE, kind="monitor")
+    board.see(table([(1, 5), (2, 4)]), ["ant", "bee"])
+    board.change([1, 1], "++", ["ant", "bee"])
+    found = board.explain("bee")
+    assert found["inside"] and found["ways"] == [] and [row[0] for row in found["dominators"]] == ["ant"]
+
+
+def test_moments_that_are_missing_are_not_numbers() -> None:
+    found, clock = moments(pa.array([1000, None, -3], pa.timestamp("us", tz="Europe/Paris")))
+    assert clock == "time" and found.tolist() == pytest.approx([1.0, math.nan, -0.003], nan_ok=True)
+
+
+def test_the_sizes_of_a_recording_begin_with_its_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skytide.dashboard.board.RECORDED_VERSIONS", 5)
+    board = Board(PREFERENCE)
+    for at in range(20):
+        board.change([at, at + 0.5], "+-", [str(at)] * 2)
+    recording = board.recording()
+    assert recording["sizes"]["from"] == recording["begins"] == 14.5
+    assert board.sizes()["from"] == 0

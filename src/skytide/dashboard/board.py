@@ -296,10 +296,12 @@ class Board:
     def sizes(self) -> dict[str, Any]:
         """The size of the answer over time."""
         with self._lock:
-            times, sizes = self._history.sizes()
-            begins = self._history.begins
-            first = None if not len(times) else max(float(times[0]), begins)
-            return {"time": times.tolist(), "size": sizes.tolist(), "from": first, "to": self._time}
+            return self._sizes_from(self._history.begins)
+
+    def _sizes_from(self, begins: float) -> dict[str, Any]:
+        times, sizes = self._history.sizes()
+        first = None if not len(times) else max(float(times[0]), begins)
+        return {"time": times.tolist(), "size": sizes.tolist(), "from": first, "to": self._time}
 
     def stays(self, key: str | None = None, most: int = 60) -> list[list[Any]]:
         """Stays of one row, or of those that stayed longest: key, id, group, from, to. O(history)."""
@@ -334,17 +336,23 @@ class Board:
                 values = self._history.last(key)
             if values is None:
                 raise InputError("is not a row that is known", value=key, remedy="choose a row of the page")
-            group = self._group(values)
-            rivals = [one for one in here.values() if self._group(one.values) == group and one.key != key]
+            group = self._by(values)
+            rivals = [one for one in here.values() if self._by(one.values) == group and one.key != key]
             case = why.Case(self.kind, self.preference, self._names, self._clock, version, values, stays)
             found = case.explained(rivals, self._seen_of(group) if version is not None else [])
             found["dominators"] = [self._row(one) for one in found["dominators"]]
-            head = {"key": key, "id": self._id(key), "group": group, "known": True, "inside": version is not None}
-            return {**head, "values": list(values), **found, "stays": [[one.start, one.end] for one in stays]}
+            head = {"key": key, "id": self._id(key), "group": self._group(values), "known": True}
+            return {
+                **head,
+                "inside": version is not None,
+                "values": list(values),
+                **found,
+                "stays": [[one.start, one.end] for one in stays],
+            }
 
-    def _seen_of(self, group: str | None) -> list[Values]:
+    def _seen_of(self, group: Values) -> list[Values]:
         sample = self._rows.sample(LOOKED_AT)
-        return [values for key, values in sample if self._group(values) == group and key not in self._history.open]
+        return [values for key, values in sample if self._by(values) == group and key not in self._history.open]
 
     def recording(self) -> dict[str, Any]:
         """What a report keeps: the state, the history and a sample of the rest."""
@@ -367,7 +375,7 @@ class Board:
                 "state": {**self.state(), "recorded": True},
                 "versions": told,
                 "begins": None if math.isinf(begins) else begins,
-                "sizes": self.sizes(),
+                "sizes": self._sizes_from(begins),
                 "rest": self.rest()["rows"],
                 "seen": self._rows.seen,
                 "explained": False,
@@ -391,9 +399,13 @@ class Board:
             for name, row in zip(named, values, strict=True)
         ]
 
-    def _group(self, values: Values) -> str | None:
+    def _by(self, values: Values) -> Values:
         first = len(self.preference.names)
-        by = values[first : first + len(self.preference.by)]
+        return values[first : first + len(self.preference.by)]
+
+    def _group(self, values: Values) -> str | None:
+        """The group as it is shown, which may be the same text for two."""
+        by = self._by(values)
         return ", ".join("NULL" if one is None else str(one) for one in by) if self.preference.by else None
 
     def _id(self, key: str) -> str:

@@ -18,10 +18,12 @@ from skytide.model import Floats
 
 Clock = Literal["number", "time"]
 Value = float | int | str | None
+_NO_TIME = -(2**63)
+"""What numpy has for a moment that is missing."""
 
 
 def moments(times: Any) -> tuple[Floats, Clock]:
-    """Times as numbers, and whether they are moments of a calendar. O(times).
+    """Times as numbers, and whether they are moments of a calendar; not a number where missing. O(times).
 
     >>> moments(np.array(["2024-01-01T00:00:01"], "datetime64[s]"))
     (array([1.7040672e+12]), 'time')
@@ -35,7 +37,8 @@ def moments(times: Any) -> tuple[Floats, Clock]:
             times = times.cast(pa.timestamp("ms"))
         if pa.types.is_timestamp(times.type):
             # Arrow has the moments in UTC, whatever zone they are shown in.
-            times = times.cast(pa.int64()).to_numpy(zero_copy_only=False).view(f"datetime64[{times.type.unit}]")
+            counted = times.cast(pa.int64()).fill_null(_NO_TIME).to_numpy(zero_copy_only=False)
+            times = counted.view(f"datetime64[{times.type.unit}]")
         else:
             times = times.to_pylist()
     given = list(times) if not isinstance(times, np.ndarray) else times
@@ -46,9 +49,10 @@ def moments(times: Any) -> tuple[Floats, Clock]:
         return array.astype(np.float64), "number"
     whole = array.astype("datetime64[ms]")
     unit = np.datetime_data(array.dtype)[0]
+    found = whole.astype(np.float64)
     if unit in ("us", "ns"):
-        return whole.astype(np.float64) + (array - whole).astype(np.float64) / (1e3 if unit == "us" else 1e6), "time"
-    return whole.astype(np.float64), "time"
+        found += (array - whole).astype(np.float64) / (1e3 if unit == "us" else 1e6)
+    return np.where(np.isnat(array), math.nan, found), "time"
 
 
 def _in_utc(moment: dt.date) -> np.datetime64:
@@ -96,11 +100,33 @@ def plain(number: float | None) -> Value:
 
 
 def number_of(value: Value) -> float:
-    """The number that a value stands for; not a number where it is missing or is text."""
-    try:
+    """The number that a value stands for, of a date its microseconds; not a number where it is missing or other text.
+
+    >>> number_of("Infinity"), number_of("1970-01-01 00:00:01"), number_of("1970-01-01 01:00:00+01:00"), number_of("a")
+    (inf, 1000000.0, 0.0, nan)
+    """
+    if value is None or not isinstance(value, str):
         return math.nan if value is None else float(value)
+    try:
+        return float(value)
+    except ValueError:
+        pass
+    try:
+        moment = dt.datetime.fromisoformat(value)
     except ValueError:
         return math.nan
+    return float(_in_utc(moment).astype(np.int64))
+
+
+def value_text(value: Value) -> str:
+    """A value in full, so that a limit that is named is the limit.
+
+    >>> value_text(0.1 + 0.2), value_text(25.0), value_text(1234567890123456), value_text(1e300), value_text("Infinity")
+    ('0.30000000000000004', '25', '1234567890123456', '1e+300', 'Infinity')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return str(value)
 
 
 def texts(ids: Any) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from skytide.dashboard.history import Stay, Version
 from skytide.dashboard.rows import Values
-from skytide.dashboard.values import Clock, moment_text, number_of
+from skytide.dashboard.values import Clock, moment_text, number_of, value_text
 from skytide.explain import Bound, Explanation, dominators_of, explain
 from skytide.model import Floats, Preference
 
@@ -118,25 +118,28 @@ class Case:
             return {}
         found = self._asked(rivals)
         ways = []
+        if not found.inside:  # an answer that is not exact now
+            return {}
         for name, bound in zip(self.preference.names, found.slack, strict=True):
             if bound is None:
                 ways.append(f"{name} may worsen without limit")
             else:
-                ways.append(f"{name} may worsen to {self._bound(bound, worsening=True)}")
+                ways.append(f"{name} may worsen to {self._bound(bound, rivals, worsening=True)}")
         return {"ways": ways}
 
     def _moves(self, rivals: list[Version]) -> dict[str, Any]:
         found = self._asked(rivals)
-        ways = [f"{self._bound(bound)} alone" for bound in found.alone if bound is not None]
+        ways = [f"{self._bound(bound, rivals)} alone" for bound in found.alone if bound is not None]
         move = found.smallest
         if move is None:
             return {"ways": ways}
-        told = " and ".join(self._bound(bound) for bound in move.bounds)
+        told = " and ".join(self._bound(bound, rivals) for bound in move.bounds)
         return {"ways": ways, "smallest": told if move.exact else f"{told} (the best that was found)"}
 
-    def _bound(self, bound: Bound, *, worsening: bool = False) -> str:
+    def _bound(self, bound: Bound, rivals: list[Version], *, worsening: bool = False) -> str:
         name, minimized = self.names[int(bound.column)], int(bound.column) < len(self.preference.minimize)
-        value = "any value" if math.isnan(bound.value) else f"{bound.value:.12g}"
+        like = self.values if bound.like == 0 else rivals[bound.like - 1].values
+        value = "any value" if math.isnan(bound.value) else value_text(like[int(bound.column)])
         side = ("below" if minimized else "above") if bound.strict else ("at most" if minimized else "at least")
         if math.isnan(bound.value):
             side = ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skytide.dashboard import Board
+from skytide.dashboard import Board, write_report
 from tests.dashboard.browser.feeding import Feeding, answer, drawn, listed, until
 
 LABELS = """() => [...document.querySelectorAll('button, input, select')].filter(e => !(
@@ -151,3 +152,26 @@ def test_a_board_without_rows_has_a_page(visit: Any) -> None:
     board.end("the source broke")
     page.wait_for_selector("#status[data-status=ended]")
     assert page.text_content("#status") == "ended: the source broke"
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_slider_begins_where_the_history_does(
+    visit: Any, recorded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skytide.dashboard.board.RECORDED_VERSIONS", 20)
+    feeding = Feeding(6, keep=10_000 if recorded else 20).begin().go(150)
+    board, report = feeding.board, tmp_path / "run.html"
+    if recorded:
+        write_report(board, report)
+    page = visit(report if recorded else board)
+    begins = (board.recording()["sizes"] if recorded else board.sizes())["from"]
+    assert begins > board.sizes()["time"][0]
+    page.wait_for_selector("#instant:not([disabled])")
+    page.focus("#instant")
+    page.keyboard.press("Home")
+    until(page, f"skytide.past === {begins}")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("PageDown")
+    page.wait_for_timeout(300)
+    assert page.evaluate("skytide.past") == begins
+    assert page.evaluate("skytide.rows()") == sorted(row[0] for row in board.at(begins))

@@ -58,7 +58,7 @@ export class History {
       return;
     }
     const found = this.place(time);
-    this.chosen = found < 0 ? this.sizes.from : this.sizes.time[found];
+    this.chosen = found < 0 ? this.sizes.from : Math.max(this.sizes.from, this.sizes.time[found]);
     this.mark();
     this.travel(this.chosen);
   }

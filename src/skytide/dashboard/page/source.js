@@ -144,7 +144,9 @@ class RecordedSource {
     const stays = [...(this.allStays().get(key)?.values() ?? [])].map((stay) => [stay[3], stay[4]]);
     const found = raw ? toRow(raw) : (outside ?? toRow([last[0], last[1], last[2], null, last[6], last[7]]));
     const goals = state.columns.map((column) => column.goal);
-    const dominators = raw || state.thresholds.length ? [] : state.rows.filter((row) => (row[2] ?? null) === found.group && dominates(toRow(row).numbers, found.numbers, goals));
+    const by = goals.filter(Boolean).length; // the columns after the preference are those of the group
+    const group = (values) => JSON.stringify(values.slice(by, by + state.by.length));
+    const dominators = raw || state.thresholds.length ? [] : state.rows.map((row) => [row, toRow(row)]).filter(([, row]) => group(row.values) === group(found.values) && dominates(row.numbers, found.numbers, goals)).map(([row]) => row);
     let summary = "In the skyline when the recording ended.";
     if (!raw) summary = dominators.length ? "Outside the skyline when the recording ended: these rows of it are better." : "Outside the skyline when the recording ended.";
     return { key, id: found.id, group: found.group, known: true, inside: Boolean(raw), since: found.since, values: found.values, summary, dominators, ways: [], smallest: null, dominated: null, stays };
