@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skytide.errors import OptionError, StateError
@@ -67,6 +67,7 @@ ANSWERS = st.lists(st.sets(st.tuples(st.sampled_from("gh"), st.integers(0, 3))),
     again=st.sets(st.integers(0, 13)),
     looks=st.sets(st.integers(0, 13)),
 )
+@example(answers=[set(), set()], keep=1, every=1, again={0, 1}, looks={0, 1})
 def test_a_reader_that_looks_now_and_then_knows_the_answer(
     answers: list[Answer], keep: int, every: int, again: set[int], looks: set[int]
 ) -> None:

@@ -59,10 +59,12 @@ class FeedSink:
         there, snapshots = _those(names, CHANGES), _those(names, SNAPSHOT)
         self._take_back(folder, batch, there, snapshots)
         again = batch in snapshots
+        # The one before may be gone by now; an earlier attempt at this one knew it.
+        known = _previous(folder.get(_name(CHANGES, batch))) if batch in there else None
         there, snapshots = [one for one in there if one < batch], [one for one in snapshots if one < batch]
         if "kind" in rows.column_names:
             rows = rows.drop_columns(["kind"])
-        folder.put(_name(CHANGES, batch), _encoded(rows, there[-1] if there else None, self.about))
+        folder.put(_name(CHANGES, batch), _encoded(rows, there[-1] if there else known, self.about))
         since = [one for one in there if not snapshots or one > snapshots[-1]]
         if again or not snapshots or len(since) + 1 >= self.snapshot_every:
             answer = _answer(folder, snapshots[-1] if snapshots else None, [*since, batch], self.by)
