@@ -15,10 +15,10 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/demo.py $(ARGS)
 
-# What the tests' JVMs share is made while mypy has the other core.
+# What the tests' JVMs share is made while mypy has the other core. Many tests wait: three of them keep two cores busy.
 test: .venv/ready
 	$(MAKE) --no-print-directory --jobs=2 lint .venv/primed
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=3 --dist=loadscope --no-loadscope-reorder $(ARGS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .
