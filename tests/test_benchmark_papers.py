@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEED = {"seed": 1}
+RESULTS = Path(__file__).parent.parent / "docs" / "papers" / "results"
 FIGURES = registry.figures()
 
 
@@ -114,6 +115,16 @@ def test_what_has_ended_is_not_run_again(
     assert "all answers are equal" in capsys.readouterr().out
     with pytest.raises(AssertionError, match="nothing is left"):
         command.main(["tao06", "--figure", "12", "--size", "smoke", "--out", str(smoke), "--again"])
+
+
+def test_the_results_among_the_documents_hold_every_figure_and_are_right() -> None:
+    table = pq.read_table(RESULTS / "results.parquet", columns=["figures", "equal", "size", "error"])
+    assert {key for keys in table["figures"].to_pylist() for key in keys} == {one.key for one in FIGURES}
+    assert set(table["equal"].to_pylist()) == {True} and set(table["size"].to_pylist()) == {"laptop"}
+    assert table["error"].null_count == len(table)
+    document = (RESULTS / "index.md").read_text(encoding="utf-8")
+    for one in FIGURES:
+        assert f"### {report.name(one)}\n" in document and (RESULTS / f"{one.key}.svg").exists()
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------

@@ -74,8 +74,7 @@ def warm(d: int) -> None:
     """Load compiled code, so that nobody's time has it."""
     rows = made("independent", 200, d, 0)
     for name in METHODS.values():
-        keys = np.arange(1, 201)
-        load_engine(*name)(d).run(Rows(rows, keys, keys + 50, keys), 200)
+        insertions(rows, 150, name)  # many rows in one call, and single ones: not the same code
 
 
 def amortized(parameters: Row, place: Place) -> list[Row]:
