@@ -205,6 +205,8 @@ def main(argv: list[str]) -> int:
     for master in chosen.masters:
         for one in measured(master, cases_of(chosen.size, master), chosen.seed):
             lines.append({"master": master, **one})
+            if chosen.json:  # a long run that is ended early leaves what it has found
+                chosen.json.write_text(json.dumps({"benchmark": "scale", "machine": found, "lines": lines}, indent=1))
             print(f"{master}, {one['part']}: {_short(one)}", file=sys.stderr, flush=True)
     # Costs and slopes are those of the first master: without it there are the tables alone.
     said = (
@@ -215,8 +217,6 @@ def main(argv: list[str]) -> int:
     print(*said, sep="\n")
     if chosen.markdown:
         chosen.markdown.write_text("\n".join([*opening, "", *said, ""]))
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"benchmark": "scale", "machine": found, "lines": lines}, indent=1))
     return 0 if equal else 1
 
 

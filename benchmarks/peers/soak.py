@@ -152,12 +152,12 @@ def main(argv: list[str]) -> int:
 
 
 def _plain(outcome: Outcome, streams: list[Compared], problems: list[str], found: dict[str, str]) -> dict[str, Any]:
-    told = asdict(outcome)
-    del told["events"]
+    told = {name: value for name, value in vars(outcome).items() if name not in ("events", "memory")}
     return {
         "benchmark": "soak",
         "machine": found,
         "streams": [asdict(one) for one in streams],
+        "memory": [asdict(one) for one in outcome.memory],
         "problems": problems,
         **told,
     }
