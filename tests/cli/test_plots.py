@@ -167,3 +167,22 @@ def test_without_matplotlib_it_is_said_before_the_work(monkeypatch: pytest.Monke
         more = ["--count", "3"] if command == "window" else []
         told = refused(command, tmp_path / "no.csv", "--min", "x", "--min", "y", *more, "--plot", tmp_path / "x.png")
         assert "skytide[plot]" in told
+
+
+@pytest.mark.parametrize("extension", ["png", "svg", "pdf"])
+def test_names_with_dollars_are_no_formulas(extension: str, tmp_path: Path) -> None:
+    data, plot = tmp_path / "in.csv", tmp_path / f"plot.{extension}"
+    data.write_text("id,t,$x_1^{$,<b>$y$</b>,g\n$a_$,1,1,2,$g_{$\n$b^$,2,2,3,$h$\n")
+    options = ("--min", "$x_1^{$", "--max", "<b>$y$</b>", "--by", "g")
+    for command, more in (("skyline", ()), ("snapshots", ("--id", "id", "--time", "t"))):
+        result = run(command, data, *options, *more, "--plot", plot)
+        assert result.exit_code == 0, result.stderr
+        assert plot.stat().st_size > 1000
+        plot.unlink()
+
+
+@pytest.mark.parametrize("option", ["--plot", "--report"])
+def test_an_empty_name_is_refused(option: str, tmp_path: Path) -> None:
+    data = tmp_path / "in.csv"
+    data.write_text("x,y\n1,2\n")
+    assert "an empty name is no file" in refused("skyline", data, "--min", "x", "--max", "y", option, "")

@@ -29,8 +29,16 @@ FINE_ROWS = 4096
 SELDOM = 0.2
 """Seconds between two looks at what takes long to know: what is kept, what was sent, probabilities."""
 
+
+def _named(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A shell variable that is not set names no file."""
+    if value == "":
+        raise click.BadParameter("an empty name is no file", context, parameter)
+    return value
+
+
 plot_option = click.option(
-    "--plot", metavar="FILE", shell_complete=files, help="Draw the answer: a .png, .svg or .pdf file."
+    "--plot", metavar="FILE", shell_complete=files, callback=_named, help="Draw the answer: a .png, .svg or .pdf file."
 )
 plot_columns_option = click.option(
     "--plot-columns", metavar="A,B[,C]", help="The columns to draw. Default: the preference columns."
@@ -39,6 +47,7 @@ report_option = click.option(
     "--report",
     metavar="FILE",
     shell_complete=files,
+    callback=_named,
     help="Keep the run as a page to look at: an .html file that needs no server.",
 )
 

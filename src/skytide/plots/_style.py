@@ -90,6 +90,10 @@ def new_figure(width: float = 8.6, height: float = 5.8) -> Any:
 
 def finished(figure: Any, path: str | Path | None) -> Any:
     """The figure, after it was written where a path is given."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):  # names of the data may have dollars in them, and are no formulas
+        text.set_parse_math(False)
     if path is not None:
         check_file(path)
         written = io.BytesIO()
