@@ -264,3 +264,17 @@ def test_cookies_of_other_programs_on_the_host_do_not_lock_anybody_out(board: Bo
 def test_an_address_of_another_machine_is_not_said_to_be_taken(board: Board) -> None:
     with pytest.raises(OutputError, match="an address of this machine"):
         Page(board, "192.0.2.1", 0)
+
+
+def test_a_server_ends_quietly_while_readers_do_not_read(caplog: pytest.LogCaptureFixture) -> None:
+    board, count = Board(PREFERENCE), 20_000
+    board.see(pa.table({"price": range(count), "rating": range(count)}), list(range(count)))
+    board.change(range(count), "+" * count, list(range(count)))
+    deaf = []
+    with Page(board, port=0) as page:
+        for path in ("/api/events", "/api/state") * 6:
+            deaf.append(socket.create_connection(("127.0.0.1", page.port), 3))
+            deaf[-1].sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    for one in deaf:
+        one.close()
+    assert caplog.records == []

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import hmac
 import json
+import logging
 import math
 import re
 import secrets
@@ -92,6 +93,7 @@ class Page:
             limit_concurrency=4 * MOST_READERS,
         )
         server = self._server = _Server(settings)
+        logging.getLogger("uvicorn.error").addFilter(_worth_saying)
         self._thread = threading.Thread(
             target=lambda: asyncio.run(server.serve([self._socket])), name="skytide-dashboard", daemon=True
         )
@@ -113,6 +115,11 @@ class Page:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _worth_saying(record: logging.LogRecord) -> bool:
+    """That readers are sent away at the end is no error."""
+    return not any(text in str(record.msg) for text in ("timeout graceful shutdown", "ASGI callable returned without"))
 
 
 class _Server(uvicorn.Server):
@@ -235,14 +242,19 @@ class _Pages:
                         yield b":\n\n"
                 else:
                     waited, before, beat = 0.0, beat, board.beat
-                    tick = None if number < 0 else await asyncio.to_thread(board.since, number, told, before)
-                    found = await asyncio.to_thread(board.state) if tick is None else tick
-                    kind = "state" if tick is None else "tick"
-                    number, told = found["number"], found["meters"]["changes"]
-                    yield f"event: {kind}\nid: {found['position']}\ndata: {_text(found)}\n\n".encode()
+                    number, told, event = await asyncio.to_thread(self._event, number, told, before)
+                    yield event
+                    event = b""  # a reader that does not read keeps no more than what is on its way to it
                 await asyncio.sleep(TICK)
         finally:
             self._readers -= 1
+
+    def _event(self, number: int, told: int, beat: int) -> tuple[int, int, bytes]:
+        """What a reader gets next, and what it knows then."""
+        tick = None if number < 0 else self._board.since(number, told, beat)
+        found = self._board.state() if tick is None else tick
+        head = f"event: {'state' if tick is None else 'tick'}\nid: {found['position']}\ndata: "
+        return found["number"], found["meters"]["changes"], f"{head}{_text(found)}\n\n".encode()
 
 
 class _Door:
@@ -255,7 +267,8 @@ class _Door:
         if scope["type"] != "http":
             return
         refused = self._refused(scope)
-        await (self._app if refused is None else refused)(scope, receive, send)
+        with contextlib.suppress(asyncio.CancelledError):  # at the end of the server, which is no error
+            await (self._app if refused is None else refused)(scope, receive, send)
 
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)

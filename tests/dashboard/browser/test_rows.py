@@ -254,3 +254,17 @@ def test_dates_have_places_like_numbers(visit: Any) -> None:
     until(page, "document.querySelector('#scatter .xtick')?.textContent.includes('Feb')")
     page.fill("[aria-label='day to']", "2024-02-10")
     until(page, "skytide.shown().join() === 'ant,bee'")
+
+
+def test_the_skyline_of_a_table_has_no_past(visit: Any, tmp_path: Path) -> None:
+    board = Board(Preference(minimize=["price"], maximize=["stars"]), kind="skyline")
+    board.change([0, 0], "++", ["1", "2"], values=pa.table({"price": [1, 2], "stars": [3, 4]}))
+    board.end()
+    write_report(board, tmp_path / "table.html")
+    page = visit(tmp_path / "table.html")
+    until(page, "skytide.written !== null")
+    assert not page.is_visible("#history-card")
+    assert page.text_content("#time") == "" and "since" not in page.text_content("#table thead")
+    page.click("#table tbody tr button")
+    until(page, "document.getElementById('details-body').textContent.includes('lower is better')")
+    assert "since" not in page.text_content("#details-body") and "Stays" not in page.text_content("#details-body")

@@ -103,6 +103,7 @@ function note(count, all, behind) {
 function drawWords() {
   if (store.number === null) return;
   drawHeader(store, view);
+  byId("history-card").hidden = store.kind === "skyline"; // of a table, which has no past
   table.draw(shown(), store);
   ledger.draw(store.ledger);
   if (!view.paused) {

@@ -39,7 +39,8 @@ export class Details {
     const { store } = this;
     byId("details-title").textContent = answer.id;
     const state = answer.inside ? "in the skyline" : "outside the skyline";
-    const since = answer.since === null || answer.since === undefined ? "" : `, since ${sayTime(answer.since, store.clock)}`;
+    const timeless = store.kind === "skyline"; // of a table
+    const since = timeless || answer.since === null || answer.since === undefined ? "" : `, since ${sayTime(answer.since, store.clock)}`;
     const parts = [make("p", { className: "lead", role: "status" }, make("span", { className: `pill ${answer.inside ? "good" : ""}` }, state), since)];
     if (answer.summary) parts.push(make("p", {}, answer.summary));
     parts.push(this.values(answer));
@@ -47,7 +48,7 @@ export class Details {
     if (answer.ways?.length) parts.push(make("h3", {}, "What would bring it in"), make("ul", { className: "plain" }, ...answer.ways.map((way) => make("li", {}, way))));
     if (answer.dominators?.length) parts.push(...this.dominators(answer.dominators));
     if (typeof answer.dominated === "number") parts.push(make("p", {}, `It dominates ${sayCount(answer.dominated, "row")}.`));
-    if (answer.stays?.length) parts.push(make("h3", {}, "Stays in the skyline"), stayList(answer.stays.slice(-50), store.clock, store.time ?? null));
+    if (answer.stays?.length && !timeless) parts.push(make("h3", {}, "Stays in the skyline"), stayList(answer.stays.slice(-50), store.clock, store.time ?? null));
     this.body.replaceChildren(...parts);
   }
 

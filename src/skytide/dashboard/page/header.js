@@ -58,7 +58,7 @@ export function drawHeader(store, view) {
   else if (!view.connected) status = "gone";
   byId("status").dataset.status = status;
   setText(byId("status"), (WORDS[status] ?? status) + (store.reason && status !== "gone" ? `: ${store.reason}` : ""));
-  setText(byId("time"), store.time === null || store.time === undefined ? "" : `${store.clock === "time" ? "" : "time "}${sayTime(store.time, store.clock)}${store.clock === "time" ? " UTC" : ""}`);
+  setText(byId("time"), store.time === null || store.time === undefined || store.kind === "skyline" ? "" : `${store.clock === "time" ? "" : "time "}${sayTime(store.time, store.clock)}${store.clock === "time" ? " UTC" : ""}`);
   drawNotices(store);
   byId("pause").hidden = Boolean(store.recorded);
   byId("pause").classList.toggle("on", view.paused);

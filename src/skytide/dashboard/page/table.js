@@ -41,12 +41,12 @@ export class Table {
     const fields = [{ name: "id", title: "id", get: (row) => row.id }];
     store.columns.forEach((column, i) => fields.push({ name: `column ${i}`, title: column.name, goal: column.goal, get: (row) => row.values[i] }));
     if (store.thresholds.length) fields.push({ name: "probability", title: "probability", get: (row) => row.probability });
-    fields.push({ name: "since", title: "since", get: (row) => row.since, say: (value) => sayTime(value, store.clock) });
+    if (store.kind !== "skyline") fields.push({ name: "since", title: "since", get: (row) => row.since, say: (value) => sayTime(value, store.clock) });
     return fields;
   }
 
   headings(store) {
-    const names = JSON.stringify([store.columns, store.thresholds.length > 0]);
+    const names = JSON.stringify([store.kind, store.columns, store.thresholds.length > 0]);
     if (names !== this.names) {
       this.names = names;
       this.columns = this.fields(store);
