@@ -22,6 +22,7 @@ from benchmarks.papers.registry import Figure, Place, Task
 from benchmarks.papers.runner import Kept, Outcome, run_all
 from skytide.errors import OptionError
 from skytide.spark import local_session
+from skytide.spark.faults import need_pyspark
 from skytide.spark.session import cores_of, remote_session
 from skytide.spark.shipping import needs_shipping, ship
 
@@ -110,6 +111,29 @@ class Progress:
         self._kept.put(task, outcome)
 
 
+def run_fresh(fresh: list[Task], kept: Kept, chosen: argparse.Namespace, place: Place) -> dict[str, Outcome]:
+    """Run tasks on Spark; a session that was there before stays."""
+    need_pyspark()
+    from pyspark.sql import SparkSession
+
+    outcomes: dict[str, Outcome] = {}
+    running = SparkSession.getActiveSession() is not None
+    spark, jobs = session(chosen)
+    progress = Progress(len(fresh), kept)
+    together = -(-len(fresh) // jobs) if chosen.size == "smoke" else 1
+
+    def ended(task: Task, outcome: Outcome) -> None:
+        outcomes[task.key] = outcome
+        progress(task, outcome)
+
+    try:
+        run_all(spark, fresh, place, jobs=jobs, together=together, ended=ended)
+    finally:
+        if not running:
+            spark.stop()
+    return outcomes
+
+
 def main(argv: list[str]) -> int:
     """Run what was asked for; 0 when all of it ended and all answers are right."""
     chosen = options(argv)
@@ -124,17 +148,7 @@ def main(argv: list[str]) -> int:
     kept = Kept(chosen.out)
     tasks = {task.key: task for one in mine for task in one.tasks(chosen.size, chosen.seed, data)}
     fresh = [task for task in tasks.values() if chosen.again or kept.get(task) is None]
-    outcomes: dict[str, Outcome] = {}
-    if fresh:
-        spark, jobs = session(chosen)
-        progress = Progress(len(fresh), kept)
-        together = -(-len(fresh) // jobs) if chosen.size == "smoke" else 1
-
-        def ended(task: Task, outcome: Outcome) -> None:
-            outcomes[task.key] = outcome
-            progress(task, outcome)
-
-        run_all(spark, fresh, Place(data), jobs=jobs, together=together, ended=ended)
+    outcomes = run_fresh(fresh, kept, chosen, Place(data)) if fresh else {}
     results = []
     for one in known:
         own = one.tasks(chosen.size, chosen.seed, data)

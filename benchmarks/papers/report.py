@@ -178,7 +178,7 @@ def _opening(results: list[Result], size: str, seed: int) -> list[str]:
         )
     said.append(
         "The figures of the papers give no numbers that could be read; what their texts and tables say stands beside "
-        "ours."
+        "ours. Where that is a share, a rate or a size, it holds if ours is no worse."
     )
     return said
 
