@@ -278,3 +278,17 @@ def test_a_server_ends_quietly_while_readers_do_not_read(caplog: pytest.LogCaptu
     for one in deaf:
         one.close()
     assert caplog.records == []
+
+
+def test_pages_share_a_walk_through_a_long_history(page: Page, board: Board, monkeypatch: Any) -> None:
+    walks = []
+
+    def walk(key: str | None, most: int) -> list[list[Any]]:
+        walks.append(key)
+        time.sleep(0.2)
+        return [["ant", "ant", None, 1.0, float(len(walks))]]
+
+    monkeypatch.setattr(board, "stays", walk)
+    assert [ask(page, "/api/stays")[1]["stays"][0][4] for _ in range(3)] == [1.0, 1.0, 1.0] and walks == [None]
+    assert ask(page, "/api/stays?most=5")[1]["stays"][0][4] == 2.0, "another question is another walk"
+    assert ask(page, "/api/stays?key=ant")[1]["stays"][0][4] == 3.0
