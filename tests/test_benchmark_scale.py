@@ -34,7 +34,7 @@ def lines(size: str = "laptop") -> list[dict[str, Any]]:
                 source, both = case.rows * COSTS.source / 2, case.rows * (COSTS.source + COSTS.prune) / 2
                 one |= {"source s": 0.2 + source, "prune s": 0.3 + both, "skyline s": 0.5 + both, "reach": 80}
             else:
-                idle = COSTS.batch + COSTS.task * case.tasks
+                idle = COSTS.batch + COSTS.task * case.tasks / 2
                 sent = COSTS.sent(case.batch, case.tasks) if case.pruned else case.batch
                 work = case.batch * (COSTS.source + COSTS.prune * case.pruned) / 2 + sent * COSTS.merge
                 seconds = idle if case.part == "idle" else idle + work
@@ -79,7 +79,7 @@ def test_the_fewest_executors_keep_up_and_one_less_does_not() -> None:
 def test_what_is_dear_is_what_limits() -> None:
     for name, dear in (
         ("merge", replace(COSTS, merge=1e-3)),
-        ("driver", replace(COSTS, task=0.05)),
+        ("driver", replace(COSTS, batch=6.0)),
         ("prune", replace(COSTS, prune=1e-4)),
         ("source", replace(COSTS, source=1e-4)),
     ):

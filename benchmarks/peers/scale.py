@@ -141,7 +141,7 @@ def costs_of(lines: Sequence[Found]) -> Costs:
         prune=max(both - source, 0.0) * CORES,
         merge=max(beyond, 0.0) / max(travel["reach"] - usual["reach"], 1.0),
         batch=batch,
-        task=task,
+        task=task * CORES,  # tasks of this machine take turns on its cores
         change=change_cost(),
         left=left,
         changed=usual["changes"] / max(usual["reach"], 1.0),

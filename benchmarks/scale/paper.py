@@ -4,8 +4,8 @@ A micro-batch of a window goes through four stages, one after the other: tasks m
 drop what can never matter (`prune`); what is left goes through a shuffle to the merge of its key (`merge`); the driver
 plans, starts tasks, collects the changes and writes them (`driver`). The first two are shared by all executors, the
 third by as many as there are keys, the last by nobody. A rate can be kept up with when the sum is no longer than the
-interval. The model knows nothing of the network's bandwidth, of stragglers and of faults: what it says is the most that
-can be hoped for.
+interval. The model knows nothing of the network's bandwidth, of what the driver takes to schedule many tasks, of
+stragglers and of faults: what it says is the most that can be hoped for.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Costs:
     batch: float
     """For a micro-batch, whatever is in it."""
     task: float
-    """For each task of a micro-batch, on the driver."""
+    """For a task, whatever is in it, on its executor: its start, and the way to Python."""
     change: float
     """For a change, on the driver."""
     left: tuple[float, float]
@@ -94,12 +94,11 @@ class Plan:
         """The seconds of each stage, at so many rows a second."""
         rows = rate * self.interval
         sent = costs.sent(rows, self.executors)
-        tasks = self.executors + self.keys
         return {
             "source": rows * costs.source / self.executors,
-            "prune": rows * costs.prune / self.executors,
+            "prune": rows * costs.prune / self.executors + costs.task,
             "merge": sent * costs.merge / min(self.keys, self.executors),
-            "driver": costs.batch + tasks * costs.task + sent * costs.changed * costs.change,
+            "driver": costs.batch + sent * costs.changed * costs.change,
         }
 
     def keeps_up(self, costs: Costs, rate: float) -> bool:
@@ -140,8 +139,9 @@ def pages(costs: Costs, rate: float = 1e6, executors: int = 100) -> list[str]:
     factor, power = costs.left
     lines = [
         f"costs of one core: source {costs.source * 1e9:,.0f} ns a row, prune {costs.prune * 1e9:,.0f} ns a row, "
-        f"merge {costs.merge * 1e6:,.2f} us a row that reaches it; driver {costs.batch:.2f} s a micro-batch, "
-        f"{costs.task * 1e3:,.1f} ms a task, {costs.change * 1e6:,.1f} us a change; of m rows in a task "
+        f"merge {costs.merge * 1e6:,.2f} us a row that reaches it, "
+        f"{costs.task * 1e3:,.0f} ms a task; driver {costs.batch:.2f} s a micro-batch, "
+        f"{costs.change * 1e6:,.1f} us a change; of m rows in a task "
         f"{factor:,.3g} m^{power:.2f} are left; {costs.row_bytes:,.0f} bytes a row in shuffle and state",
         "",
         f"| interval, s | keys | executors for {rate:,.0f} rows/s | rows/s with {executors} executors | "
