@@ -124,7 +124,7 @@ def main() -> None:
     """Make the data, run the job under the eyes of a page, say what came out and where it lies."""
     parser = argparse.ArgumentParser(prog="make demo", description="A live page over a Spark stream of flights.")
     parser.add_argument("--days", type=int, default=14, help="days of 2013, up to 365")
-    parser.add_argument("--seconds", type=float, default=45.0, help="how long it takes them to take off")
+    parser.add_argument("--seconds", type=float, default=25.0, help="how long it takes them to take off")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.add_argument("--stay", action="store_true", help="serve the page until Ctrl-C")
     asked = parser.parse_args()

@@ -310,3 +310,16 @@ def test_the_sizes_of_a_recording_begin_with_its_history(monkeypatch: pytest.Mon
     recording = board.recording()
     assert recording["sizes"]["from"] == recording["begins"] == 14.5
     assert board.sizes()["from"] == 0
+
+
+def test_who_moves_later_than_it_leaves_was_there_until_it_left() -> None:
+    """Rows may be seen before their instants are closed, where they may come late."""
+    board = Board(PREFERENCE, kind="snapshots")
+    board.see(table([(5, 1)]), ["a"])
+    board.change([1], "+", ["a"])
+    for moved, time in ((4, 2), (3, 6), (2, 8)):
+        board.see(table([(moved, 1)]), ["a"], times=[time])
+    board.change([4], "-", ["a"])
+    assert [board.at(time)[0][4][0] for time in (1, 2, 3)] == [5.0, 4.0, 4.0]
+    assert [board.at(time) for time in (4, 6, 8, 9)] == [[], [], [], []]
+    assert board.stays("a") == [["a", "a", None, 1.0, 4.0]]

@@ -74,10 +74,19 @@ class History:
         """A row leaves; its version, or None where it was not there."""
         version = self.open.pop(key, None)
         if version is not None:
+            if time < version.start:
+                version = self._before(version, time)
             version = version._replace(end=time)
             self._end(version)
             self._size(time)
         return version
+
+    def _before(self, version: Version, time: float) -> Version:
+        """The version of a stay in which it ends: it had moved, as it seemed, later than that. O(versions)."""
+        mine = [one for one in self._ended if one.key == version.key and one.entered == version.entered]
+        self._ended = [one for one in self._ended if one.end <= time or one not in mine]
+        self._counted = 0
+        return next((one for one in reversed(mine) if one.start <= time), version._replace(start=time))
 
     def move(self, key: str, time: float, values: Values) -> None:
         """A row of the answer has new values from a time on, which is not before it entered."""
