@@ -18,7 +18,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from importlib import resources
 from typing import Any, Self
 from urllib.parse import parse_qs
@@ -36,7 +36,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from skytide.dashboard.board import Board
 from skytide.dashboard.recording import plotly_file
 from skytide.errors import OptionError, OutputError, SkytideError
-from skytide.runtime.network.config import is_loopback
+from skytide.runtime.network.config import is_loopback, is_ours
+from skytide.runtime.network.server import Server
 
 PORT = 8760
 TICK = 0.1
@@ -93,7 +94,7 @@ class Page:
             timeout_graceful_shutdown=1,
             limit_concurrency=4 * MOST_READERS,
         )
-        server = self._server = _Server(settings)
+        server = self._server = Server(settings)
         logging.getLogger("uvicorn.error").addFilter(_worth_saying)
         self._thread = threading.Thread(
             target=lambda: asyncio.run(server.serve([self._socket])), name="skytide-dashboard", daemon=True
@@ -121,14 +122,6 @@ class Page:
 def _worth_saying(record: logging.LogRecord) -> bool:
     """That readers are sent away at the end is no error."""
     return not any(text in str(record.msg) for text in ("timeout graceful shutdown", "ASGI callable returned without"))
-
-
-class _Server(uvicorn.Server):
-    """Signals are the caller's."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _listening(host: str, port: int, search: bool) -> socket.socket:
@@ -283,10 +276,7 @@ class _Door:
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if self._token is None:
-            # A page elsewhere whose name was made to point here could read everything.
-            name = headers.get("host", self._host).lower()
-            host = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
-            known = host == self._host.lower() or is_loopback(host)
+            known = is_ours(headers.get("host", self._host), self._host)
             return None if known else _json({"error": "this is not a name of the page"}, 421)
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
         if given and self._is(given):

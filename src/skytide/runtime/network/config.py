@@ -126,6 +126,19 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def is_ours(named: str, own: str) -> bool:
+    """Whether the name that a request asks for, with or without a port, is the own one or of this machine alone.
+
+    A page elsewhere whose name was made to point here could read everything.
+
+    >>> is_ours("LOCALHOST:80", "10.0.0.7"), is_ours("[::1]:80", "10.0.0.7"), is_ours("evil.example", "10.0.0.7")
+    (True, True, False)
+    """
+    name = named.lower()
+    host = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+    return host == own.lower() or is_loopback(host)
+
+
 # -- the configuration -------------------------------------------------------------------------------------------------
 
 

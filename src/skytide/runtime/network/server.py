@@ -31,7 +31,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skytide.errors import InputError, OptionError
-from skytide.runtime.network.config import Config, is_loopback
+from skytide.runtime.network.config import Config, is_loopback, is_ours
 from skytide.runtime.network.feed import BATCH, Event, Feed
 from skytide.runtime.network.guard import Door, Guard, guarded
 from skytide.runtime.network.metrics import CONTENT_TYPE, Gauge, Metrics
@@ -244,11 +244,8 @@ class _Strangers:
         headers = Headers(scope=scope)
         if scope["type"] == "websocket" and "origin" in headers:
             return "sites are not web pages"
-        if self._hub.tokens.secret is None:
-            name = headers.get("host", self._own)
-            host = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
-            if host != self._own and not is_loopback(host):
-                return "this is not a name of the coordinator"
+        if self._hub.tokens.secret is None and not is_ours(headers.get("host", self._own), self._own):
+            return "this is not a name of the coordinator"
         return None
 
 
@@ -311,11 +308,12 @@ def _whole(name: str, given: str) -> int:
 # -- serving -----------------------------------------------------------------------------------------------------------
 
 
-class _Server(uvicorn.Server):
-    """Signals are the caller's."""
+class Server(uvicorn.Server):
+    """uvicorn's server, which leaves signals to the caller."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Take none."""
         yield
 
 
@@ -364,7 +362,7 @@ async def serve(
         )
         settings.load()
         settings.ssl = context
-        server = _Server(settings)
+        server = Server(settings)
         address = door.getsockname()
         running = asyncio.create_task(server.serve(sockets=[door]))
         stopping = asyncio.create_task(_stopped(server, stop, hub.feed))
