@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -214,3 +215,23 @@ def test_a_pause_of_centuries_is_slept_in_parts() -> None:
     with pytest.raises(EnoughError):
         pace.wait(None, 1)
     assert max(naps) <= 3600
+
+
+def test_a_browser_is_opened_where_that_is_asked_for(tmp_path: Path) -> None:
+    data, opened = write_csv(tmp_path / "in.csv", ROWS), tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "skytide.cli", "dashboard", str(data), *CASES["count"].options, "--rate", "0"]
+    for asked_for in ((), ("--open",)):
+        said = subprocess.run(
+            [*command, "--end", *FREE, *asked_for],
+            env={**os.environ, "BROWSER": str(browser)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        ).stderr
+        url = said.splitlines()[0].removeprefix("watch it at ")
+        assert opened.exists() == bool(asked_for)
+        assert not asked_for or opened.read_text().strip() == url
