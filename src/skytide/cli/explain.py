@@ -44,7 +44,7 @@ def command(
     \b
       skytide explain cars.csv --min price --max mpg --row 17 --plot why.png
     """
-    from skytide.cli._report import Report
+    from skytide.cli._explanation import Report
 
     preference = preference_of(minimize, maximize, by)
     if plot:
