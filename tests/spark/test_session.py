@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from skytide.errors import MissingDependencyError, OptionError, SkytideError
 from skytide.spark import check_session, find_java, local_session, plain_error, plain_errors
 from skytide.spark.session import ROCKSDB, SHUFFLE_PARTITIONS, STATE_PROVIDER
+from skytide.spark.streaming.packing import packed, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +27,16 @@ def test_the_session_has_what_streaming_needs_and_passes_its_own_check(spark: Sp
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.sql.execution.arrow.pyspark.enabled") == "true"
     check_session(spark, state=True)
+
+
+def test_the_jvm_does_not_measure_batches_and_what_we_pack_fits_into_one(spark: SparkSession) -> None:
+    """Any limit but this one, and the JVM measures a batch after each row; without a limit a batch must fit anyway."""
+    assert spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch") == "2147483647b"
+    rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") or 0)
+    table = pa.table({"id": range(100_000), "name": ["somebody"] * 100_000})
+    pieces = list(packed(table))
+    assert len(pieces) > 1 and 0 < rows * max(map(len, pieces)) < 2**31
+    assert unpacked(pieces) == table
 
 
 def test_workers_run_on_this_python(spark: SparkSession) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from skytide.errors import InputError, SkytideError
 from skytide.model import Booleans, Floats, MissingPolicy, Preference
+from skytide.spark.streaming.packing import PIECE_BYTES, packed
 
 Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -22,8 +23,8 @@ PENDING_BYTES = 64 << 20
 """Or until they take so much memory."""
 BATCH_ROWS = 10_000
 """Rows go back to Spark in batches of so many, which is also its own default."""
-WITNESS_BYTES = 1 << 20
-"""And witnesses in pieces of at most so much, so that no value is too large for a row of Spark's."""
+WITNESS_BYTES = PIECE_BYTES
+"""And witnesses in pieces of at most so much, so that no batch of them is too large for Spark."""
 
 
 @dataclass(frozen=True)
@@ -155,20 +156,13 @@ def spread_rows(
         yield _messages(parts, True, [values[start : start + step].tobytes()] * len(parts))
     for place, part in enumerate(parts):
         mine = survivors.take(pa.array(np.arange(place, survivors.num_rows, len(parts))))
-        for batch in mine.to_batches(BATCH_ROWS):
-            yield _messages([part], False, [_packed(batch)])
+        for piece in packed(mine):
+            yield _messages([part], False, [piece])
 
 
 def _messages(parts: Sequence[int], witness: bool, data: list[bytes]) -> pa.RecordBatch:
     columns = [pa.array(parts, pa.int32()), pa.array([witness] * len(parts)), pa.array(data, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, ["part", "witness", "data"])
-
-
-def _packed(batch: pa.RecordBatch) -> bytes:
-    room = pa.BufferOutputStream()
-    with pa.ipc.new_stream(room, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(room.getvalue())
 
 
 # -- merge -------------------------------------------------------------------------------------------------------------

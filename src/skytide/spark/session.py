@@ -201,6 +201,9 @@ def _session_settings() -> dict[str, str]:
     """What can be set in a session that runs already."""
     return {
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # With any other limit Spark measures what a batch for Python holds after each row, which takes longer than all
+        # the rest of a row's way. Batches are still of 10,000 rows, and what we pack is small enough for so many.
+        "spark.sql.execution.arrow.maxBytesPerBatch": f"{2**31 - 1}b",
         "spark.sql.session.timeZone": "UTC",
         STATE_PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",

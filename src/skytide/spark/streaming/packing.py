@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-PIECE_BYTES = 16 << 20
-"""A packed value holds about so much at most."""
+PIECE_BYTES = 1 << 17
+"""A packed value holds about so much at most: 10,000 of them, which Spark may put into one batch, are below 2 GiB."""
 
 
 def packed(table: pa.Table) -> Iterator[bytes]:
