@@ -7,7 +7,9 @@ numbers of the runs whose names hold the text. The numbers are counts, not times
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmarks.work import record
 
@@ -17,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="skytide bench work", description=__doc__.partition("\n")[0])
     parser.add_argument("--accept", metavar="WHY", help="write the numbers down, with the reason")
     parser.add_argument("--show", metavar="TEXT", help="print the numbers of these runs")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what differs")
     given = parser.parse_args(arguments)
     if given.accept is not None and not given.accept.strip():
         parser.error("--accept needs a reason")
@@ -26,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if given.show in name:
                 print(name, *(f"  {number}: {count:,}" for number, count in one["work"].items()), sep="\n")
     found = record.differences(record.recorded(), now)
+    if given.json:
+        report = {"benchmark": "work", "runs": len(now), "differences": [one._asdict() for one in found]}
+        given.json.write_text(json.dumps(report, indent=1))
     if given.accept is None:
         print(record.explained(found) if found else f"{len(now)} runs do what is written down.")
         return 1 if found else 0

@@ -102,7 +102,7 @@ def counted(moves: Any, theta: str, over: int, sampling: tuple[float, float, int
         [one[2] for one in told],
     )
     series = Series(np.unique(moves.times), stream, exact(theta), over)
-    return changes(series.counted(None if sampling is None else series.schedule(*sampling)))
+    return changes(series.counted() if sampling is None else series.sampled(*sampling))
 
 
 def fragments(moves: Any, sites: Integers, functions: tuple[str, ...]) -> Answer:

@@ -161,3 +161,11 @@ def test_a_bad_row_names_its_place(moves: Path) -> None:
 def test_a_row_without_a_site_names_its_place(moves: Path) -> None:
     said = bad(moves, "5,,x,1,5")
     assert [word for word in ("moves.csv", "row 7", "the site is missing") if word not in said] == []
+
+
+def test_what_has_no_value_at_the_last_instant_is_told_in_words_of_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "moves.csv"
+    path.write_text("day,router,who,a\n1,r1,x,0\n")
+    result = run("fragments", path, *PLAIN[2:], "--min", "1 / a", "--nulls", "error")
+    assert result.exit_code == 2 and result.stderr.startswith(f"skytide: {path}: 'x' is an object")
+    assert "choose --nulls drop or worst" in result.stderr

@@ -142,6 +142,16 @@ def test_a_row_with_half_its_values_names_its_place(updates: Path) -> None:
     assert [word for word in ("updates.csv", "row 7", "column 'a'") if word not in said] == []
 
 
+def test_updates_whose_result_is_not_a_number_are_not_left_out_silently(tmp_path: Path) -> None:
+    path = tmp_path / "updates.csv"
+    path.write_text("day,who,a,b\n1,x,inf,1\n2,x,-inf,1\n2,y,1,1\n2,y,,1\n3,x,1,1\n")
+    call = ["snapshots", str(path), *PLAIN, "--op", "add", "--nulls", "drop"]
+    result = run(*call, "--dead-letters", tmp_path / "dead.csv")
+    assert "1 update(s) not taken: the result is not a number" in result.stderr
+    assert lines(result) == ["1,+,x", "2,-,x", "2,+,y"]
+    assert "not a number" not in run(*call[:-1], "worst").stderr
+
+
 def test_one_file_is_not_written_twice(updates: Path, tmp_path: Path) -> None:
     same = tmp_path / "out.parquet"
     assert "name the same file" in refused("snapshots", updates, *PLAIN, "-o", same, "--history", same)

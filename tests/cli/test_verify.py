@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from skytide.errors import MissingDependencyError
 from skytide.monitors.sliding.window import SlidingWindow
 from skytide.monitors.snapshots.snapshots import Snapshots
 from skytide.monitors.uncertain.window import UncertainWindow
+from skytide.protocols.filtering import schedule
 from skytide.protocols.filtering.answers import SampledAnswers
 from skytide.runtime.fragments import Fragmented
 from skytide.runtime.monitored import Monitored
@@ -120,6 +123,22 @@ def test_hard_values_and_both_policies_for_missing_ones(kind: str, nulls: str, v
     agreed(kind, path, *CALLS[kind], "--nulls", nulls)
 
 
+@pytest.mark.parametrize("nulls", ["drop", "worst"])
+@pytest.mark.parametrize("kind", CALLS)
+def test_the_neighbours_that_are_equal_where_missing_values_are_the_worst(
+    kind: str, nulls: str, tmp_path: Path
+) -> None:
+    seam = 1.2345678901234567e300
+    above = math.nextafter(seam, math.inf)
+    values = [(seam, 0.0), (above, 0.0), (math.nextafter(above, math.inf), 0.0), (5.0, -above), (5.0, -seam)]
+    for times in (1, 3):  # more rows than the reference itself is asked about, too
+        lines = [f"r{row},{row},{a!r},{b!r},0.5,s" for row, (a, b) in enumerate(values * times)]
+        path = tmp_path / "seam.csv"
+        path.write_text("id,t,a,b,p,site\n" + "\n".join(lines) + "\n")
+        call = [one.replace("norm(a, b)", "b") for one in CALLS[kind]]
+        agreed(kind, path, *call, "--nulls", nulls)
+
+
 def test_times_of_all_kinds_lateness_and_late_rows(tmp_path: Path) -> None:
     stamps = [f"2024-01-0{1 + row % 4}T0{row % 5}:30:00.250" for row in range(12)]
     columns: dict[str, tuple[list[Any], list[str]]] = {
@@ -147,6 +166,18 @@ def test_objects_with_several_places_and_count_windows_by_group(tmp_path: Path) 
     assert len(agreed(path, *call, "--prob", "p", "--threshold", "0.2", "--object", "id")) == 2
     assert len(agreed(path, *call, "--prob", "p", "--threshold", "0.2", "--object", "id", "--top", "2")) == 2
     assert len(agreed(path, *call)) == 5
+
+
+@pytest.mark.parametrize("parts", [[0.7, 0.2, 0.1], [0.15] * 6 + [0.1], [0.1] * 10], ids=str)
+def test_what_is_left_of_1_behind_an_object_may_be_a_rounding_error_or_nothing(
+    parts: list[float], tmp_path: Path
+) -> None:
+    path = tmp_path / "rest.csv"
+    lines = [f"all,0,{part}" for part in parts] + [f"o{row},{row + 1},0.5" for row in range(12)]
+    path.write_text("id,a,p\n" + "\n".join(lines) + "\n")
+    call = ["--min", "a", "--prob", "p", "--object", "id", "--count", "20", "--threshold", "1e-300"]
+    for more in ([], ["--final"], ["--top", "2"], ["--top", "2", "--final"]):
+        agreed(path, *call, *more)
 
 
 def test_standard_input_folders_and_empty_data(rows: Path, tmp_path: Path) -> None:
@@ -293,6 +324,29 @@ def test_runs_that_differ_where_nobody_looked_are_told_apart(rows: Path, monkeyp
     assert record["runs"][0]["instants_checked"] < record["runs"][0]["instants"]
 
 
+@pytest.mark.usefixtures("briefly")
+def test_a_run_that_is_found_wrong_does_not_hide_that_others_differ(
+    rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = SlidingWindow.extend
+
+    def wrong(self: SlidingWindow, *rest: Any, **more: Any) -> Any:
+        found = right(self, *rest, **more)
+        if self.method != "eager" or len(found) < 9:
+            return found
+        if self.index == "list":  # seen without any look
+            return some(found, np.arange(len(found)) != 0)
+        times = found.times.copy()
+        middle = times[len(found) // 2]
+        times[times == middle] = times[times > middle][0]
+        return type(found).of(times, found.signs, found.ids)
+
+    monkeypatch.setattr(SlidingWindow, "extend", wrong)
+    record = json.loads(run("verify", rows, *CALLS["window"], "--seconds", "0", "--json").stdout)
+    results = {(one["method"], one["index"]): one["result"] for one in record["runs"]}
+    assert results["eager", "list"] == results["eager", "rtree"] == "disagrees" and results["lazy", "list"] == "agrees"
+
+
 def test_a_wrong_skyline_and_an_engine_that_is_not_there(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = _engines.local_skyline
     monkeypatch.setattr(_engines, "spark_skyline", lambda *rest, **more: right(*rest, **more).slice(1))
@@ -321,13 +375,14 @@ def test_an_order_of_rows_that_is_not_that_of_the_input_is_wrong(rows: Path, mon
     assert result.exit_code == 1 and "not in the order of the input" in result.stdout
 
 
+@pytest.mark.parametrize("factor", [1 - 1e-6, math.nan])
 @pytest.mark.usefixtures("briefly")
-def test_wrong_probabilities_at_the_end_are_caught(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_probabilities_at_the_end_are_caught(factor: float, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = UncertainWindow.query
 
     def wrong(self: UncertainWindow, q: float | None = None) -> Any:
         found = right(self, q)
-        return dataclasses.replace(found, probabilities=found.probabilities * (1 - 1e-6))
+        return dataclasses.replace(found, probabilities=found.probabilities * factor)
 
     monkeypatch.setattr(UncertainWindow, "query", wrong)
     result = run("verify", rows, *CALLS["uncertain"], "--final")
@@ -367,6 +422,22 @@ def test_sampling_must_follow_its_samples_and_know_its_quality(rows: Path, monke
         assert run("verify", "monitor", rows, *call).exit_code == 1
 
 
+@pytest.mark.parametrize("part", ["rate", "numbers"])
+@pytest.mark.usefixtures("briefly")
+def test_a_sample_at_another_rate_or_of_other_numbers_is_wrong(
+    part: str, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = [*UPDATES, "--theta", "0.5", "--over", "9", "--epsilon", "0.9", "--delta", "0.9", "--method", "sampling"]
+    agreed("monitor", rows, *call)
+    number = schedule.number_at
+    if part == "rate":
+        monkeypatch.setattr(schedule, "math", SimpleNamespace(log=lambda doubt: 4 * math.log(doubt), sqrt=math.sqrt))
+    else:
+        monkeypatch.setattr(schedule, "number_at", lambda seed, time: number(seed, time + 1))
+    result = run("verify", "monitor", rows, *call)
+    assert result.exit_code == 1 and "the answer is another one" in result.stdout
+
+
 @pytest.mark.usefixtures("briefly")
 def test_messages_that_the_theorem_does_not_know_are_caught(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = Simulation.cost
@@ -391,6 +462,56 @@ def test_a_run_that_fails_or_refuses_what_others_take_is_wrong(rows: Path, monke
             assert result.exit_code == 1 and f"mbr: {words}" in result.stdout
 
 
+@pytest.mark.usefixtures("briefly")
+def test_the_last_window_is_looked_at_with_its_order_and_the_rows_that_were_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "late.csv"
+    path.write_text("id,t,a,b,p\nx,5,1,1,0.5\ny,5,1,1,0.5\nz,2,9,0,0.5\n")
+    agreed(path, *CALLS["uncertain"], "--final")
+    extend, query = UncertainWindow.extend, UncertainWindow.query
+    with monkeypatch.context() as patched:
+        none = np.zeros(0, np.int64)
+        forgetful = lambda *rest, **more: dataclasses.replace(extend(*rest, **more), late=none)  # noqa: E731
+        patched.setattr(UncertainWindow, "extend", forgetful)
+        result = run("verify", path, *CALLS["uncertain"], "--final")
+        assert result.exit_code == 1 and "the rows that were not taken are others" in result.stdout
+    with monkeypatch.context() as patched:
+        patched.setattr(UncertainWindow, "query", lambda *rest: some(query(*rest), slice(None, None, -1)))
+        result = run("verify", path, *CALLS["uncertain"], "--final")
+        assert result.exit_code == 1 and "not in the order of their ids" in result.stdout
+
+
+@pytest.mark.parametrize("what", ["values", "ids"])
+@pytest.mark.usefixtures("briefly")
+def test_a_run_that_takes_what_must_be_refused_is_wrong_and_not_the_others(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "unusable.csv"
+    path.write_text("id,t,a,b\nx,1,1,\ny,2,2,2\n" if what == "values" else "id,t,a,b\nx,1,1,1\nx,2,2,2\n")
+    refused("verify", path, *CALLS["window"], "--nulls", "error")
+    made, extend = SlidingWindow.__init__, SlidingWindow.extend
+
+    def careless(self: SlidingWindow, *rest: Any, **more: Any) -> None:
+        made(self, *rest, **{**more, "nulls": "worst" if more["method"] == "lazy" else more["nulls"]})
+
+    def lenient(self: SlidingWindow, rows: Any, times: Any, ids: Any) -> Any:
+        return extend(self, rows, times, np.array(["p", "q"]) if self.method == "lazy" else ids)
+
+    monkeypatch.setattr(SlidingWindow, "__init__", careless)
+    monkeypatch.setattr(SlidingWindow, "extend", lenient)
+    record = json.loads(run("verify", path, *CALLS["window"], "--nulls", "error", "--json").stdout)
+    wrong = [one for one in record["runs"] if one["result"] == "disagrees"]
+    assert {one["method"] for one in wrong} == {"lazy"}
+    assert all("takes data that cannot be used" in one["reason"] for one in wrong)
+
+
+def test_of_sampled_skylines_it_says_how_many_were_looked_at(rows: Path) -> None:
+    call = [*UPDATES, "--theta", "0.5", "--over", "9", "--method", "sampling", "--seconds", "0", "--json"]
+    (found,) = json.loads(run("verify", "monitor", rows, *call).stdout)["runs"]
+    assert found["instants_checked"] == 2 < found["instants"]
+
+
 # -- wrong calls -------------------------------------------------------------------------------------------------------
 
 
@@ -404,3 +525,24 @@ def test_bad_input_is_one_line_and_exit_status_2(rows: Path, tmp_path: Path) -> 
     (tmp_path / "nulls.csv").write_text("a,b\n1,\n")
     line = refused("verify", tmp_path / "nulls.csv", "--min", "a", "--max", "b", "--count", "3")
     assert "nulls.csv" in line and "missing" in line and "--nulls" in line
+
+
+def test_a_word_that_is_no_command_and_a_method_that_does_not_fit_are_named(rows: Path) -> None:
+    assert "'explain' cannot be verified" in refused("verify", "explain", rows, *CALLS["window"])
+    objects = [one for one in CALLS["uncertain"] if one not in ("--id", "id")]
+    line = refused("verify", rows, *objects, "--object", "id", "--method", "tree")
+    assert "--method tree is for rows" in line
+
+
+def test_what_is_kept_goes_neither_over_data_nor_to_standard_output(rows: Path) -> None:
+    before = rows.read_bytes()
+    assert "-o names a file of DATA" in refused("verify", rows, *CALLS["window"], "-o", rows)
+    assert "-o names a file of DATA" in refused("verify", rows.parent, *CALLS["window"], "-o", rows.parent / "new.csv")
+    assert "-o names a file" in refused("verify", rows, *CALLS["window"], "-o", "-")
+    assert rows.read_bytes() == before
+
+
+def test_errors_in_standard_input_are_said_to_be_there(rows: Path) -> None:
+    line = refused("verify", "-", *CALLS["window"], stdin=b"id,t,a,b\nx,1,foo,2\n")
+    assert "standard input, row 1, column 'a'" in line
+    assert "standard input" in refused("verify", "-", *CALLS["window"], stdin=b"")

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skytide.cli._verify import comparing
-from skytide.cli._verify.comparing import Pace, Stream, compare
+from skytide.cli._verify.comparing import Pace, Stream, compare, told_apart
 from skytide.cli._verify.definition import (
+    Members,
     Places,
     exact_probability,
     most_probable,
@@ -114,6 +115,7 @@ def mutated(draw: st.DrawFn, changes: list[Any]) -> list[Any]:
         lambda: found.__setitem__(at, (one[0], "-" if one[1] == "+" else "+", *one[2:])),
         lambda: found.__setitem__(at, (*one[:2], draw(st.sampled_from([change[2] for change in found])), *one[3:])),
         lambda: found.append(found.pop(at)),
+        lambda: found.extend([(found[-1][0] + 1, sign, *one[2:]) for sign in "-+"]),
     ]
     draw(st.sampled_from(faults))()
     return found
@@ -203,6 +205,65 @@ def test_the_stream_of_fragments_passes_and_no_other_one(data: Any, given: Any) 
     asked = question("fragments", minimize=texts[:1], maximize=texts[1:])
     population = Fragments(asked, rows_of(rows, ids, times, groups=groups, sites=sites))
     assert judged(population, told) == same(true, told)
+
+
+# -- streams that are not what they must be ----------------------------------------------------------------------------
+
+
+class Said:
+    """A population whose answers are given: who must be there, and who may."""
+
+    def __init__(self, *answers: tuple[str, str]) -> None:
+        self.instants = np.arange(1, len(answers) + 1)
+        self._answers, self._number, self.asked = answers, 0, list[int]()
+
+    def step(self, number: int) -> list[None]:
+        self._number = number
+        return [None]
+
+    def answer(self, group: Any) -> Members:
+        self.asked.append(self._number + 1)
+        must, may = self._answers[self._number]
+        return Members(set(must), set(may))
+
+
+def told(text: str) -> Stream:
+    """Changes as words: 1+a is a that enters at 1."""
+    return stream_of([(int(word[0]), word[1], word[2]) for word in text.split()])
+
+
+def wrong_at(findings: list[Any]) -> list[Any]:
+    return [None if finding is None else finding.time for finding in findings]
+
+
+def test_who_leaves_and_enters_at_one_instant_is_no_net_difference() -> None:
+    said = [("a", ""), ("a", "")]
+    found = compare(Said(*said), [told("1+a"), told("1+a 2-a 2+a")], Pace(60.0)).findings
+    assert wrong_at(found) == [None, 2] and found[1] is not None and found[1].wrong == ["a"]
+
+
+def test_a_change_without_a_time_is_seen() -> None:
+    stream = Stream(np.array([1.0, np.nan]), np.array([1, 1]), ["a", "b"])
+    assert wrong_at(compare(Said(("a", ""), ("ab", "")), [stream], Pace(60.0)).findings) != [None]
+
+
+def test_of_several_streams_each_wrong_one_is_found_where_it_first_differs() -> None:
+    said = Said(("a", ""), ("ab", ""), ("ab", ""), ("abc", ""), ("abc", ""))
+    streams = [told("1+a 2+b 4+c"), told("1+a 3+b 4+c"), told("1+a 2+b 5+c"), told("1+a 2+b 4+c 4+d")]
+    assert wrong_at(told_apart(said, streams)) == [None, 2, 4, 4]
+    assert said.asked == [2, 4]
+
+
+def test_where_the_last_digits_decide_later_differences_are_still_looked_at() -> None:
+    streams = [told("1+a 2+b 3-b"), told("1+a 3+c"), told("1+a 4+c")]
+    assert wrong_at(told_apart(Said(("a", ""), ("a", "b"), ("a", ""), ("a", "c")), streams)) == [None, 3, None]
+    # The same difference as before is no longer allowed.
+    assert wrong_at(told_apart(Said(("a", ""), ("a", "b"), ("ab", "")), [told("1+a 2+b"), told("1+a")])) == [None, 3]
+
+
+def test_streams_that_differ_though_no_answer_does_are_both_in_doubt() -> None:
+    found = told_apart(Said(("a", ""), ("a", "")), [told("1+a"), told("1+a 9+b")])
+    assert all(one is not None and "differ from each other" in one.reason for one in found)
 
 
 class Sometimes(Pace):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from skytide.cli import app
 from skytide.reference.window import window_changes
+from tests.cli.command import refused
 
 ROWS = [(1, "a", 30, 4), (2, "b", 20, 6), (4, "c", 25, 7), (9, "d", 40, 3)]
 HEADER = "at,offer,price,days\n"
@@ -178,3 +179,12 @@ def test_a_file_without_rows_gives_the_header_alone(tmp_path: Path) -> None:
 def test_the_standard_output_of_a_failed_run_stays_empty(offers: str) -> None:
     result: Any = run(offers, "--min", "offer", "--count", "2")
     assert result.exit_code == 2 and result.stdout == ""
+
+
+@pytest.mark.parametrize("kind", [pa.duration("s"), pa.time32("s"), pa.time64("us")], ids=str)
+def test_lengths_of_time_and_times_of_day_are_no_times(kind: pa.DataType, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"t": pa.array([1, 2], kind), "a": [1.0, 2.0]}), path)
+    for command in ("window", "verify"):
+        line = refused(command, path, "--min", "a", "--time", "t", "--duration", "5s")
+        assert "column 't': the column holds" in line and "not times" in line

@@ -98,7 +98,7 @@ class Run:
             progress.update(batch.done)
             yield table
         for moment in self._closing(last):
-            changes = self._window.advance(moment)
+            changes = self._advance(moment)
             if self._told is not None:
                 self._told.advanced(moment, changes)
             yield self._table(changes)
@@ -174,6 +174,16 @@ class Run:
                 raise error.at(file=file) from None
             raise error.at(file=batch.pieces[-1][0]) from None
 
+    def _advance(self, moment: Any) -> Any:
+        """Let time run on; what was wrong with the last rows may show only now."""
+        from skytide.errors import SkytideError
+
+        try:
+            return self._window.advance(moment)
+        except SkytideError as error:
+            error.remedy = error.remedy.replace("the policy ", "--nulls ")
+            raise error.at(file=self._source.label) from None
+
     def _roles(self) -> dict[str, str | None]:
         """The columns that go beside the rows, by the word for them in errors."""
         return {"time": self._time, "id": self._id}
@@ -209,6 +219,7 @@ class Run:
         import numpy as np
         import pyarrow as pa
 
+        from skytide.errors import InputError
         from skytide.model import duration_value
 
         if self._time is None:
@@ -219,6 +230,13 @@ class Run:
         if not pa.types.is_temporal(kind):
             form = np.dtype(np.int64 if pa.types.is_integer(kind) else np.float64)
             return pa.from_numpy_dtype(self._window.times_like(form)), None
+        if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):  # lengths of time, or times of any day
+            raise InputError(
+                f"the column holds {kind}, not times",
+                file=self._source.label,
+                column=self._time,
+                remedy="give numbers, dates or timestamps",
+            )
         stamp = pa.timestamp("s") if pa.types.is_date(kind) else kind
         self._days = pa.types.is_date(kind) and not any(duration_value(one) % _DAY for one in self._window.lengths)
         unit = np.datetime_data(self._window.times_like(np.dtype(f"datetime64[{stamp.unit}]")))[0]

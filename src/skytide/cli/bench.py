@@ -8,8 +8,6 @@ from pathlib import Path
 
 import click
 
-PAPERS = "papers"
-
 
 @click.command(
     "bench",
@@ -22,14 +20,14 @@ def command(name: str | None, arguments: tuple[str, ...]) -> int | None:
     """Run the benchmark NAME with its own ARGUMENTS; without a NAME, list them.
 
     `papers` runs the figures and tables of the five papers on Spark, beside what the papers say: all of them, or those
-    of one paper, as in `skytide bench papers tao06 --figure 12`. `--list` says what there is, `--size` how large it is.
+    of one paper, as in `skytide bench papers tao06 --figure 12`. `evidence` runs all that the first page claims and
+    writes one report. `--list` says what there is, `--size` how large it is.
 
     Benchmarks are part of the source tree, not of the installed package.
     """
     folder = _checkout() / "benchmarks"
     modules = {path.stem: f"benchmarks.peers.{path.stem}" for path in sorted((folder / "peers").glob("[!_]*.py"))}
-    if (folder / PAPERS / "command.py").is_file():
-        modules[PAPERS] = f"benchmarks.{PAPERS}.command"
+    modules |= {path.parent.name: f"benchmarks.{path.parent.name}.command" for path in folder.glob("*/command.py")}
     if name is None:
         for one in sorted(modules):
             click.echo(one)

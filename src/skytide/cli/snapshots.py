@@ -11,9 +11,11 @@ from skytide.cli._options import data_argument, nulls_option, output_option, pre
 from skytide.cli._progress import opened
 from skytide.cli._stream import ObjectsRun, number_or_text
 from skytide.cli._stream_options import check_outputs, letters_option
+from skytide.cli._voice import Voice
 from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:
+    from skytide.cli._batch import Batch
     from skytide.model import MissingPolicy
 
 
@@ -114,6 +116,9 @@ def command(
         watch.began(About("snapshots" if frequent is None else "frequent", data, preference, shown))
         run.to(output, dead_letters, None)
     series.write()
+    spoiled = monitor.stats()["bad"] - run.lacking
+    if spoiled:  # found when their snapshots are complete, by which time nobody knows their rows
+        Voice.here().warn(f"skytide: {spoiled} update(s) not taken: the result is not a number (as inf - inf)")
 
 
 class _Series:
@@ -175,6 +180,13 @@ class _Series:
 
 class _Run(ObjectsRun):
     """A pass over updates; a row is an update, not a row of a window."""
+
+    lacking = 0
+    """How many rows were left out because some of their values are missing."""
+
+    def _letters(self, batch: Batch, changes: Any) -> list[dict[str, Any]]:
+        self.lacking += len(changes.bad)
+        return super()._letters(batch, changes)
 
     def _reason(self, late: bool) -> str:
         if late:

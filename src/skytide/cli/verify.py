@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,14 +67,20 @@ def command(arguments: tuple[str, ...], seconds: float, as_json: bool, output: s
     from skytide.streams.files import check_output
 
     check_output(output)
+    if output == "-":
+        raise click.UsageError("-o names a file: what is told goes to standard output")
     given = list(arguments)
     if given[:1] == ["run"]:
+        if output is not None:
+            raise click.UsageError("-o is for commands over DATA: of a pipeline no rows are searched for")
         return _pipeline(given[1:], seconds, as_json)
+    _check_command(given)
     kind = given.pop(0) if given and given[0] in KINDS else deduced(given)
     parent = click.get_current_context()
     asked = app.get_command(parent, kind)
     assert asked is not None
     context = asked.make_context(f"verify {kind}", given, parent.parent)
+    _check_apart(output, context.params["data"])
     with context, spooled(context.params["data"]) as data:
         commands, choices = Commands(asked, context), choices_of(context, kind)
         question = _question(kind, context, data)
@@ -84,6 +92,22 @@ def command(arguments: tuple[str, ...], seconds: float, as_json: bool, output: s
         if wrong:
             found = _reproduction(question, commands, context, data, wrong[0], output)
     return _told(kind, results, found, as_json)
+
+
+def _check_command(given: list[str]) -> None:
+    """A word before DATA that is no command is an error of its own: what follows it is not one too many."""
+    words = list(itertools.takewhile(lambda one: one == "-" or not one.startswith("-"), given))
+    if len(words) > 1 and words[0] not in KINDS and not Path(words[0]).exists():
+        raise click.UsageError(f"{words[0]!r} cannot be verified; give one of: {', '.join((*KINDS, 'run'))}")
+
+
+def _check_apart(output: str | None, data: str) -> None:
+    """What is kept of DATA must not take its place, nor become a part of it."""
+    if output is None or data == "-":
+        return
+    kept, given = Path(output).resolve(), Path(data).resolve()
+    if given in (kept, kept.parent):
+        raise click.UsageError("-o names a file of DATA, which stays as it is: name another one")
 
 
 def _told(kind: str, results: list[Result], found: Reproduction | None, as_json: bool) -> int:

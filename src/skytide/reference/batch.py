@@ -5,8 +5,13 @@ Dominance is that of docs/semantics.md, not the weak one of tao06 (<= everywhere
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
+
+SEAM = 1.2345678901234567e300
+ABOVE_SEAM = math.nextafter(SEAM, math.inf)
+"""The one number that has the rank of its lower neighbour where missing values are the worst."""
 
 Row = Sequence[Any]
 """The preference values of one row, oriented: smaller is better. Any ordered values do; floats are the rule."""
@@ -85,7 +90,13 @@ def by_group(rows: Sequence[Row], keys: Sequence[Hashable], answer: Callable[[li
 def worst_for_missing(rows: Sequence[Row]) -> list[Row]:
     """Rows in which None and NaN are worse than every value, infinity too: each value becomes an ordered pair.
 
+    Under this policy two neighbours are equal, which docs/semantics.md names: SEAM and the next number.
+
     >>> dominates(*worst_for_missing([(1, float("inf")), (1, None)]))
     True
     """
-    return [[(1, 0.0) if value is None or value != value else (0, value) for value in row] for row in rows]
+    return [[(1, 0.0) if value is None or value != value else (0, _sewn(value)) for value in row] for row in rows]
+
+
+def _sewn(value: Any) -> Any:
+    return SEAM if value == ABOVE_SEAM else value

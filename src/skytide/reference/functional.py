@@ -16,7 +16,7 @@ from typing import Any
 from skytide.errors import InputError
 from skytide.expressions import Column, Number, Tree
 from skytide.model import Change
-from skytide.reference.batch import skyline, worst_for_missing
+from skytide.reference.batch import Row, skyline, worst_for_missing
 from skytide.reference.window import closed, differences
 
 Local = Mapping[str, float]
@@ -189,7 +189,8 @@ def functional_skyline(
                 continue
         names.append(one)
         values.append([sign * value for sign, value in zip(signs or [1] * len(found), found, strict=True)])
-    return {names[position] for position in skyline(worst_for_missing(values))}
+    rows: Sequence[Row] = worst_for_missing(values) if nulls == "worst" else values
+    return {names[position] for position in skyline(rows)}
 
 
 def fragment_answers(

@@ -97,7 +97,8 @@ def snapshot_answers(
                 group[one] = by[position]
         if seen:
             names = list(objects)
-            values = worst_for_missing([oriented(objects[one], signs) for one in names])
+            values = [oriented(objects[one], signs) for one in names]
+            values = worst_for_missing(values) if nulls == "worst" else values
             inside = by_group(values, [group.get(one) for one in names], skyline)
             answers.append((time, {names[position] for position in inside}))
     return answers

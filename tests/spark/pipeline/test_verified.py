@@ -88,7 +88,36 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(tmp_path: Path)
     assert "cannot be compared with `by`" in refused("verify", "run", path)
     path = folder_of(tmp_path, QUERIES["window"] + '\nemit = "net"')
     assert "instant by instant" in refused("verify", "run", path)
+    path = folder_of(tmp_path, f'kind = "snapshots"\n{NAMED}op = "g"')
+    assert "is a column of operations" in refused("verify", "run", path)
+    assert "-o is for commands over DATA" in refused("verify", "run", path, "-o", tmp_path / "rows.csv")
     text = path.read_text().replace('format = "csv"\npath = "in"', 'format = "rate"')
     path.write_text(text)
     assert "is not a source of files" in refused("verify", "run", path)
     assert "one pipeline" in refused("verify", "run")
+
+
+def test_rows_that_live_together_with_one_id_are_refused_and_names_in_groups_are_kept_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    query = f'kind = "window"\n{NAMED}by = "g"\nduration = 4'
+    path = folder_of(tmp_path, query)
+    (tmp_path / "in" / "rows.csv").write_text("x,1,1,1,g,1,s\nx,3,2,2,g,1,s\n")
+    assert "two rows that live at the same time" in refused("verify", "run", path)
+    (tmp_path / "in" / "rows.csv").write_text("a/b,1,1,1,c,1,s\na,1,1,1,b/c,1,s\nd,2,0,2,c,1,s\n")
+    result = run("verify", "run", path)
+    assert result.exit_code == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("letters", "words"),
+    [(["bad"], "1 row(s) were left out"), (["late"] * 90, "90 row(s) are said to be late"), (["late"], "not run")],
+)
+def test_rows_that_were_not_taken_are_counted(
+    letters: list[str], words: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder_of(tmp_path, QUERIES["uncertain"])
+    (tmp_path / "in" / "rows.csv").write_text("x,1,1,1,g,1,s\ny,3,2,2,g,1,s\n")
+    monkeypatch.setattr(pipelines, "_letters", lambda folder: letters)
+    result = run("verify", "run", path)
+    assert result.exit_code == (0 if words == "not run" else 1) and words in result.stdout

@@ -7,6 +7,7 @@ spread over the whole run; the order of the stream and its times are looked at e
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -41,16 +42,6 @@ class Stream:
         alike = len(self) == len(other) and self.members == other.members
         return alike and bool((self.times == other.times).all() and (self.signs == other.signs).all())
 
-    def parts_from(self, other: Stream) -> Any:
-        """The time from which on two streams differ. O(n)."""
-        one, two = (
-            list(zip(each.times.tolist(), each.signs.tolist(), each.members, strict=True)) for each in (self, other)
-        )
-        place = next((at for at, pair in enumerate(zip(one, two, strict=False)) if pair[0] != pair[1]), None)
-        if place is None:
-            place = min(len(one), len(two))
-        return min(stream[place][0] for stream in (one, two) if place < len(stream))
-
 
 @dataclass(frozen=True)
 class Disagreement:
@@ -69,13 +60,16 @@ class Follower:
         self._stream, self._place = stream, 0
         self._cuts = np.flatnonzero(np.diff(stream.times) != 0) + 1 if len(stream) > 1 else np.zeros(0, np.int64)
         self.answer: set[Any] = set()
+        self.taken: set[Any] = set()
+        """Who changed at the last instant."""
 
     def to(self, instant: Any) -> Disagreement | None:
         """Take the changes of an instant; all before it must have been taken."""
         stream, start = self._stream, self._place
+        self.taken = set()
         if start == len(stream) or stream.times[start] > instant:
             return None
-        if stream.times[start] < instant:
+        if stream.times[start] != instant:
             return Disagreement("a change at a time at which there is none, or out of order", stream.times[start])
         stop = int(np.searchsorted(self._cuts, start, side="right"))
         self._place = int(self._cuts[stop]) if stop < len(self._cuts) else len(stream)
@@ -83,6 +77,10 @@ class Follower:
         order = sorted(range(len(signs)), key=lambda at: (signs[at] > 0, _text(members[at])))
         if order != list(range(len(signs))):
             return Disagreement("changes of one time are out of order: - comes before +, then ids as text", instant)
+        self.taken = set(members)
+        if len(self.taken) < len(members):
+            twice = sorted({member for at, member in enumerate(members) if member in members[:at]}, key=_text)
+            return Disagreement("changes twice at one time, where only the difference is told", instant, wrong=twice)
         for sign, member in zip(signs, members, strict=True):
             if (member in self.answer) == (sign > 0):
                 word = "enters, but is in the answer" if sign > 0 else "leaves, but is not in the answer"
@@ -136,18 +134,6 @@ class Pace:
         self._spent += self._clock() - self._began
 
 
-class Only(Pace):
-    """Looks at one instant alone."""
-
-    def __init__(self, instants: npt.NDArray[Any], at: Any) -> None:
-        super().__init__(0.0)
-        self._number = int(np.searchsorted(instants, at))
-
-    def wants(self, number: int, total: int) -> bool:
-        """Whether it is this one."""
-        return number == self._number
-
-
 @dataclass(frozen=True)
 class Comparison:
     """What was looked at, and what was found; one finding per stream, None where all is well."""
@@ -183,6 +169,46 @@ def compare(
             return Comparison(total, checked, findings)
     findings = [finding or follower.end() for finding, follower in zip(findings, followers, strict=True)]
     return Comparison(total, checked, findings)
+
+
+def told_apart(
+    population: Population, streams: list[Stream], watch: Callable[[float], None] = lambda share: None
+) -> list[Disagreement | None]:
+    """Which of some streams are wrong, each of which is another one, though nothing wrong was found in any so far.
+
+    The definition is asked at every instant at which two of their answers differ: at the first one of the two is
+    wrong, unless the last digits decide there, and then at the next. Who is wrong is looked at no more, so that the
+    others are told apart as well. O(changes · streams²), and the answers of the definition at those instants.
+    """
+    followers = [Follower(stream) for stream in streams]
+    findings: list[Disagreement | None] = [None] * len(streams)
+    answers: dict[Hashable, Members] = {}
+    expected: Members = Members(set(), set())
+    changed: set[Hashable] = set()
+    apart = {pair: set[Any]() for pair in itertools.combinations(range(len(streams)), 2)}
+    explained: set[tuple[int, int]] = set()
+    for number, instant in enumerate(population.instants):
+        changed |= set(population.step(number))
+        for place, follower in enumerate(followers):
+            findings[place] = findings[place] or follower.to(instant)
+        for (one, other), whom in apart.items():
+            whom ^= followers[one].taken ^ followers[other].taken
+        parted = {pair for pair, whom in apart.items() if whom and not any(findings[place] for place in pair)}
+        if parted:
+            _renew(population, answers, expected, changed)
+            changed = set()
+            for place in set().union(*parted):
+                findings[place] = _differing(expected, followers[place].answer, instant)
+            explained |= parted
+        watch((number + 1) / len(population.instants))
+    # Equal answers at all instants make one stream, so that one of such a pair is none; which one, nothing says.
+    for pair in apart.keys() - explained:
+        if not any(findings[place] for place in pair):
+            findings = [
+                Disagreement("the runs differ from each other, but not in their answers") if place in pair else finding
+                for place, finding in enumerate(findings)
+            ]
+    return findings
 
 
 def _renew(population: Population, answers: dict[Hashable, Members], expected: Members, changed: set[Hashable]) -> None:

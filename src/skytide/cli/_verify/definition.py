@@ -22,6 +22,8 @@ _SURE = 1e-9
 """Relative: what is farther from a bar than this, floats decide about."""
 _ROUNDING = 5e-13
 """Relative: as far as sums of probabilities are decided "up to the rounding of the last digits"."""
+SLACK = 1e-14
+"""The same for what is left of 1, where the places of an object have it all but for a rest: of that few digits are."""
 
 
 def undominated(points: Floats) -> Integers:
@@ -33,7 +35,8 @@ def undominated(points: Floats) -> Integers:
     [0, 1, 3, 4]
     """
     if len(points) <= FEW:
-        return np.array(skyline(worst_for_missing(points.tolist())), np.int64)
+        missing = bool(np.isnan(points).any())
+        return np.array(skyline(worst_for_missing(points.tolist()) if missing else points.tolist()), np.int64)
     points = ranked(points) if np.isnan(points).any() else points
     order = np.lexsort(points.T[::-1])
     found: Integers = np.zeros(0, np.int64)
@@ -115,11 +118,12 @@ def _level(points: Floats) -> Floats:
 
 def reaching(places: Places, chances: Floats, threshold: float, exact: bool) -> tuple[Integers, Integers]:
     """The objects that reach a threshold, and those that may; near the bar it is decided in exact arithmetic."""
-    bar = threshold * (1 - float(TOLERANCE))
-    must, may = np.flatnonzero(chances >= bar * (1 + _SURE)).tolist(), []
-    for one in np.flatnonzero((chances >= bar * (1 - _SURE)) & (chances < bar * (1 + _SURE))).tolist():
+    bar, slack = threshold * (1 - float(TOLERANCE)), 0.0 if exact else SLACK
+    sure = bar * _SURE + 10 * slack
+    must, may = np.flatnonzero(chances >= bar + sure).tolist(), []
+    for one in np.flatnonzero((chances >= bar - sure) & (chances < bar + sure)).tolist():
         true = exact_probability(places, one)
-        if not exact and abs(float(true) - bar) <= bar * _ROUNDING:
+        if not exact and abs(float(true) - bar) <= bar * _ROUNDING + slack:
             may.append(one)
         elif reaches(true, threshold):
             must.append(one)
@@ -142,13 +146,15 @@ def exact_probability(places: Places, which: int) -> Fraction:
     return probability(objects, 0)
 
 
-def most_probable(chances: Floats, reached: tuple[Integers, Integers], k: int) -> tuple[Integers, Integers]:
+def most_probable(
+    chances: Floats, reached: tuple[Integers, Integers], k: int, slack: float = 0.0
+) -> tuple[Integers, Integers]:
     """Of those that reach a threshold, those with fewer than k more probable ones by more than 1e-12; and the doubt."""
     bar, must, may = 1 - float(TOLERANCE), [], reached[1].tolist()
     everyone = chances[np.concatenate(reached)]
     for one in reached[0].tolist():
-        surely = int((everyone * bar * (1 - _ROUNDING) > chances[one]).sum())
-        perhaps = int((everyone * bar * (1 + _ROUNDING) > chances[one]).sum())
+        surely = int((everyone * bar * (1 - _ROUNDING) > chances[one] + slack).sum())
+        perhaps = int((everyone * bar * (1 + _ROUNDING) > chances[one] - slack).sum())
         if perhaps < k:
             must.append(one)
         elif surely < k:

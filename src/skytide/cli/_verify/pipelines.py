@@ -12,21 +12,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skytide.cli._verify.comparing import Disagreement, Pace, Stream, compare
-from skytide.cli._verify.populations import Counted, Population
+from skytide.cli._verify.populations import Counted, Living, Population, Updates
 from skytide.cli._verify.resting import skyline_places
 from skytide.cli._verify.rows import Question, Rows, names_in, read_rows
 from skytide.cli._verify.runs import SAMPLING, stream_of
-from skytide.cli._verify.sampled import Series
 from skytide.cli._verify.verifying import POPULATIONS, Result
 from skytide.errors import OptionError
 from skytide.expressions import columns_of, parse
 from skytide.reference.frequent import exact
+from skytide.reference.sampling import Sampled
+from skytide.reference.snapshots import OPERATIONS
 from skytide.spark.pipeline.document import Document
 from skytide.spark.pipeline.plan import FILE_FORMATS, ONCE, Pipeline, Target
 from skytide.spark.pipeline.reading import read
@@ -49,13 +49,13 @@ def pipeline_results(path: str, pace: Pace, watch: Callable[[float], None], say:
         spark, started = start(plan.run)
         try:
             table = _in_order(read(spark, replace(plan, source=replace(plan.source, stream=False))).toArrow(), plan)
+            question = _question(plan, table.column_names)
+            rows = _taken(plan, question, _named(table, plan), Path(folder) / "rows.parquet")
             run(plan, say)
         finally:
             if started:
                 spark.stop()
-        rows = Path(folder) / "rows.parquet"
-        write_table(str(rows), _named(table, plan))
-        return [_result(plan, str(rows), table, Path(folder), pace, watch)]
+        return [_result(plan, question, rows, table, Path(folder), pace, watch)]
 
 
 def _refuse(reason: str, value: Any, remedy: str) -> OptionError:
@@ -71,6 +71,8 @@ def _check(plan: Pipeline) -> None:
         raise _refuse("cannot be compared instant by instant", "emit = net", "leave emit out")
     if plan.query.get("by") and ("count" in plan.query or plan.kind.name == "monitor"):
         raise _refuse("cannot be compared with `by`", plan.kind.name, "verify it without `by`")
+    if plan.query.get("op", "set") not in OPERATIONS:
+        raise _refuse("is a column of operations, which cannot be compared", plan.query["op"], "name one operation")
 
 
 def _redirected(plan: Pipeline, folder: Path) -> Pipeline:
@@ -106,7 +108,25 @@ def _named(table: pa.Table, plan: Pipeline) -> pa.Table:
 def _who(table: pa.Table, plan: Pipeline, column: str) -> pa.Array:
     names = names_in(table, column)
     by = [table.column(name).to_pylist() for name in plan.query.get("by", ())]
-    return pa.array(["/".join(map(str, one)) for one in zip(names, *by, strict=True)], pa.string())
+    return pa.array(["/".join(map(_part, one)) for one in zip(names, *by, strict=True)], pa.string())
+
+
+def _part(value: Any) -> str:
+    """A part of a name, so that no two lists of parts make one name."""
+    return "\\N" if value is None else str(value).replace("\\", "\\\\").replace("/", "\\/")
+
+
+def _taken(plan: Pipeline, question: Question, table: pa.Table, file: Path) -> Rows:
+    """The rows that the query must take. Which of two that live at one time with one id is left out, nothing says."""
+    write_table(str(file), table)
+    with open_data(str(file)) as source:
+        rows = read_rows(question, source)
+    if plan.kind.name in ("window", "uncertain") and not rows.unusable:
+        population = POPULATIONS[question.kind](question, rows)
+        assert isinstance(population, Living)
+        if population.repeated():
+            raise _refuse("names two rows that live at the same time", plan.query["id"], "give each row its own id")
+    return rows
 
 
 def _question(plan: Pipeline, names: list[str]) -> Question:
@@ -140,23 +160,31 @@ def _question(plan: Pipeline, names: list[str]) -> Question:
 
 
 def _result(
-    plan: Pipeline, file: str, table: pa.Table, folder: Path, pace: Pace, watch: Callable[[float], None]
+    plan: Pipeline,
+    question: Question,
+    rows: Rows,
+    table: pa.Table,
+    folder: Path,
+    pace: Pace,
+    watch: Callable[[float], None],
 ) -> Result:
-    question, choice = _question(plan, table.column_names), {"pipeline": plan.kind.name}
-    with open_data(file) as source:
-        rows = read_rows(question, source)
+    choice = {"pipeline": plan.kind.name}
     told = pq.read_table(folder / "told")
     if plan.kind.name == "skyline":
         wrong = _lines_wrong(table.take(pa.array(skyline_places(question, rows))), told)
         return Result(choice, "skyline", rows.total, 1, 1, wrong)
-    late = _late(folder / "letters")
+    letters = _letters(folder / "letters")
+    late = letters.count("late")
+    if late > _can_be_late(question, rows):
+        wrong = Disagreement(f"{late} row(s) are said to be late, but not so many are behind by more than the lateness")
+        return Result(choice, "changes", rows.total, 0, 0, wrong)
     if late:
         return Result(choice, "changes", rows.total, 0, 0, skipped=f"{late} row(s) came too late; allow more lateness")
     population = _population(plan, question, rows)
     if told.num_rows:
         told = told.set_column(told.column_names.index("id"), "id", _who(told, plan, "id"))
     found = compare(population, [_sorted(stream_of(told, rows.unit))], pace, watch)
-    finding = found.findings[0]
+    finding = found.findings[0] or _bad_wrong(rows, population, letters.count("bad"))
     if finding is not None and finding.time is not None:
         finding = replace(finding, time=rows.unit.shown(finding.time))
     what = "changes" if not isinstance(population, Counted) else "frequent"
@@ -175,11 +203,8 @@ def _population(plan: Pipeline, question: Question, rows: Rows) -> Population:
         return population
     given = {**_DEFAULTS, **query}
     theta, over = exact(str(query.get("theta", 1))), query.get("over", 1)
-    sampled = None
-    if approximate:
-        nothing = Stream(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
-        series = Series(population.instants, nothing, theta, over)
-        sampled = series.schedule(given["epsilon"], given["delta"], given["seed"])
+    settings = {name: given[name] for name in _DEFAULTS}
+    sampled = Sampled(theta, over, **settings) if approximate else None
     return Counted(population.instants, _skylines(population), theta, over, sampled)
 
 
@@ -199,12 +224,26 @@ def _sorted(stream: Stream) -> Stream:
     return Stream(stream.times[order], stream.signs[order], [stream.members[at] for at in order])
 
 
-def _late(letters: Path) -> int:
-    """How many rows were turned away because they came too late."""
-    if not letters.exists():
+def _letters(folder: Path) -> list[str]:
+    """Why rows were not taken, row by row: `late`, or `bad`."""
+    if not folder.exists():
+        return []
+    return list(pq.read_table(folder).column("kind").to_pylist())
+
+
+def _can_be_late(question: Question, rows: Rows) -> int:
+    """How many rows at most are late, in whatever order they were seen."""
+    if rows.times is None or not len(rows.times):
         return 0
-    table = pq.read_table(letters)
-    return sum(kind == "late" for kind in table.column("kind").to_pylist())
+    return int((rows.times + rows.unit.length(question.length("lateness")) < rows.times.max()).sum())
+
+
+def _bad_wrong(rows: Rows, population: Population, told: int) -> Disagreement | None:
+    """Whether as many rows were left out as the missing-value policy asks for."""
+    due = len(rows.bad) + (population.spoiled if isinstance(population, Updates) else 0)
+    if told == due or isinstance(population, Counted):
+        return None
+    return Disagreement(f"{told} row(s) were left out for what they lack, but {due} are due")
 
 
 def _lines_wrong(expected: pa.Table, told: pa.Table) -> Disagreement | None:

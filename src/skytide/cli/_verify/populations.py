@@ -15,11 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skytide.cli._verify.definition import Members, Places, most_probable, probabilities, reaching, undominated
+from skytide.cli._verify.definition import SLACK, Members, Places, most_probable, probabilities, reaching, undominated
 from skytide.cli._verify.rows import Question, Rows
 from skytide.cli._verify.witnesses import Witnesses
 from skytide.expressions import parse
 from skytide.model import Floats, Integers
+from skytide.reference.batch import ABOVE_SEAM, SEAM
 from skytide.reference.functional import Averages, Local, expression
 from skytide.reference.snapshots import apply, missing
 
@@ -46,11 +47,17 @@ def signs_of(question: Question) -> Floats:
     return np.array([1.0] * len(question.minimize) + [-1.0] * len(question.maximize))
 
 
+def oriented(question: Question, values: Floats) -> Floats:
+    """Values of which smaller ones are better; two that the policy `worst` holds for equal are."""
+    points = values * signs_of(question)
+    return np.where(points == ABOVE_SEAM, SEAM, points) if question.nulls == "worst" else points
+
+
 class Living:
     """The rows, or objects, of a sliding window: each lives on [start, end)."""
 
     def __init__(self, question: Question, rows: Rows) -> None:
-        self._points, self._ids = rows.values * signs_of(question), rows.ids
+        self._points, self._ids = oriented(question, rows.values), rows.ids
         self._elements(rows)
         count = question.options.get("count")
         if count is not None:
@@ -96,6 +103,16 @@ class Living:
         mine = np.flatnonzero(self._groups == group)
         return mine[np.argsort(self.starts[mine], kind="stable")]
 
+    def repeated(self) -> str:
+        """Why the ids cannot be used: two that live at one time have the same; or nothing. O(elements)."""
+        free: dict[Any, Any] = {}
+        for one in np.argsort(self.starts, kind="stable").tolist():
+            name = self._ids[self._first[one]]
+            if name in free and self.starts[one] < free[name]:
+                return f"{name} is the id of two that live at the same time"
+            free[name] = self.ends[one]
+        return ""
+
     def step(self, number: int) -> Iterable[Hashable]:
         """Who begins and ends to live from the last instant on."""
         self.now = self.instants[number]
@@ -127,6 +144,7 @@ class Uncertain(Living):
         super().__init__(question, rows)
         self._chances = rows.beside["chances"]
         self._exact = "runs" not in rows.beside
+        self.slack = 0.0 if self._exact else SLACK
         self._thresholds = sorted(set(question.thresholds))
         self._top = question.top
 
@@ -145,7 +163,7 @@ class Uncertain(Living):
         for threshold in self._thresholds if self._top is None else self._thresholds[:1]:
             found = reaching(places, chances, threshold, self._exact)
             if self._top is not None:
-                found = most_probable(chances, found, self._top)
+                found = most_probable(chances, found, self._top, self.slack)
             for whom, into in zip(found, members, strict=True):
                 into.update((self._ids[self._first[alive[one]]], threshold) for one in whom.tolist())
         return members
@@ -168,7 +186,7 @@ class Updates:
     def __init__(self, question: Question, rows: Rows) -> None:
         assert rows.times is not None
         self._operation, self._nulls = question.options.get("op", "set"), question.nulls
-        self._signs = signs_of(question)
+        self._question, self._width = question, len(question.columns)
         order = np.argsort(rows.times, kind="stable")
         self._values, self._ids = rows.values[order].tolist(), [rows.ids[row] for row in order.tolist()]
         self._names = rows.groups[order].tolist()
@@ -179,6 +197,8 @@ class Updates:
         self._members: dict[Hashable, dict[Any, Any]] = {}
         self.taken = np.zeros(len(self.instants), np.bool_)
         """Which of the instants that have passed are snapshots: at least one row was taken."""
+        self.spoiled = 0
+        """How many rows were left out so far because their result is not a number."""
 
     def step(self, number: int) -> Iterable[Hashable]:
         """Apply the rows of an instant in their order."""
@@ -186,6 +206,7 @@ class Updates:
         for place in range(self._cuts[number], self._cuts[number + 1]):
             one, row = self._ids[place], self._values[place]
             if not apply(self._objects, one, row, self._operation, self._nulls):
+                self.spoiled += 1
                 continue
             self.taken[number] = True
             before = self._home.get(one, self._names[place])
@@ -201,9 +222,9 @@ class Updates:
     def answer(self, group: Hashable) -> Members:
         """The skyline of a group's objects."""
         members = self._members.get(group, {})
-        points = np.array(list(members.values()), np.float64).reshape(len(members), len(self._signs))
+        points = np.array(list(members.values()), np.float64).reshape(len(members), self._width)
         names = list(members)
-        return Members({names[place] for place in undominated(points * self._signs).tolist()}, set())
+        return Members({names[place] for place in undominated(oriented(self._question, points)).tolist()}, set())
 
 
 class Fragments:
@@ -211,7 +232,7 @@ class Fragments:
 
     def __init__(self, question: Question, rows: Rows) -> None:
         assert rows.times is not None
-        self._nulls, self._signs = question.nulls, signs_of(question)
+        self._question, self._nulls = question, question.nulls
         self._functions = [expression(parse(text, question.known)) for text in (*question.minimize, *question.maximize)]
         order = np.argsort(rows.times, kind="stable")
         self._vectors = [dict(zip(question.columns, row, strict=True)) for row in rows.values[order].tolist()]
@@ -248,7 +269,7 @@ class Fragments:
         """The skyline of the functions of a group's objects."""
         names = [one for one in self._members.get(group, ()) if self._nulls == "worst" or self._defined(one)]
         points = np.array([self._value(one) for one in names]).reshape(len(names), len(self._functions))
-        return Members({names[place] for place in undominated(points * self._signs).tolist()}, set())
+        return Members({names[place] for place in undominated(oriented(self._question, points)).tolist()}, set())
 
     def _defined(self, one: Any) -> bool:
         return not any(missing(value) for value in self._value(one))

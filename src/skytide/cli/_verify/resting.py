@@ -10,7 +10,7 @@ import numpy as np
 
 from skytide.cli._verify.comparing import Disagreement
 from skytide.cli._verify.definition import undominated
-from skytide.cli._verify.populations import Uncertain, signs_of
+from skytide.cli._verify.populations import Uncertain, oriented
 from skytide.cli._verify.rows import Question, Rows
 from skytide.cli._verify.runs import Told
 from skytide.model import Integers
@@ -22,7 +22,7 @@ _FEW = 5
 
 def skyline_places(question: Question, rows: Rows) -> Integers:
     """The positions in DATA of the rows that no row of their group dominates, in input order. O(rows · answer)."""
-    points = rows.values * signs_of(question)
+    points = oriented(question, rows.values)
     found = [np.zeros(0, np.int64)]
     for group in np.unique(rows.groups).tolist():
         mine = np.flatnonzero(rows.groups == group)
@@ -67,9 +67,13 @@ def ranking_wrong(population: Uncertain, told: Told) -> Disagreement | None:
     missing, wrong = must - set(ids), set(ids) - must - may
     if missing or wrong or len(ids) != len(set(ids)):
         return Disagreement("the answer is another one", missing=sorted(missing, key=str), wrong=sorted(wrong, key=str))
-    off = [one for one, chance in zip(ids, chances, strict=True) if abs(chance - true[one]) > _CLOSE * true[one]]
+    close = {one: _CLOSE * chance + population.slack for one, chance in true.items()}
+    off = [one for one, chance in zip(ids, chances, strict=True) if not abs(chance - true[one]) <= close[one]]
     if off:
         return Disagreement("the probabilities are others", wrong=off[:_FEW])
     if any(later > before * (1 + _CLOSE) for before, later in pairwise(chances)):
         return Disagreement("the most probable do not come first")
+    told_so = zip(pairwise(ids), pairwise(chances), strict=True)
+    if any(before == later and str(one) > str(other) for (one, other), (before, later) in told_so):
+        return Disagreement("those that are equally probable are not in the order of their ids as text")
     return None

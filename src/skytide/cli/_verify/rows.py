@@ -121,6 +121,8 @@ class Rows:
     total: int
     places: list[tuple[str, int, int]]
     """The pieces of DATA: file, number of the first row in it, position."""
+    unusable: str = ""
+    """Why DATA must be refused as a whole, if it must."""
 
     def place(self, position: int) -> tuple[str, int]:
         """The file and the number in it of the row at a position of DATA."""
@@ -152,10 +154,13 @@ def _judged(question: Question, table: pa.Table, matrix: Floats, places: list[tu
     kind = None if question.time is None else table.schema.field(question.time).type
     lengths = [question.length(name) for name in ("duration", "lateness")]
     unit = Unit(kind, lengths)
-    bad = _left_out(question, matrix, width)
+    lacking, lost = _lacking(question, matrix, width), np.isnan(matrix[:, width:]).any(axis=1)
     if question.time is not None:
-        bad |= np.asarray(table.column(question.time).is_null(nan_is_null=True))
-    kept = np.flatnonzero(~bad)
+        lost = lost | np.asarray(table.column(question.time).is_null(nan_is_null=True))
+    policy = question.options["nulls"]
+    bad = (lacking | lost) & (policy == "drop")
+    unusable = policy != "drop" and (lost | (lacking & (policy == "error"))).any()
+    kept = np.flatnonzero(~(bad | lost))
     times = None
     late: Integers = np.zeros(0, np.int64)
     if question.time is not None:
@@ -187,16 +192,15 @@ def _judged(question: Question, table: pa.Table, matrix: Floats, places: list[tu
         until=None if text is None or kind is None else unit.moment(text, kind),
         total=total,
         places=places,
+        unusable="a value is missing" if unusable else "",
     )
 
 
-def _left_out(question: Question, matrix: Floats, width: int) -> Booleans:
-    """The rows that the missing-value policy leaves out. In an update stream a row without any value deletes."""
-    missing = np.isnan(matrix)
-    if question.options["nulls"] != "drop":
-        return np.zeros(len(matrix), np.bool_)
+def _lacking(question: Question, matrix: Floats, width: int) -> Booleans:
+    """The rows about which the missing-value policy decides. In an update stream a row without any value deletes."""
+    missing = np.isnan(matrix[:, :width])
     if question.kind in ("snapshots", "monitor", "fragments"):
-        return np.asarray(missing[:, :width].any(axis=1) & ~missing[:, :width].all(axis=1))
+        return np.asarray(missing.any(axis=1) & ~missing.all(axis=1))
     return np.asarray(missing.any(axis=1))
 
 

@@ -24,6 +24,7 @@ from click.core import ParameterSource
 from skytide.cli._verify.comparing import Disagreement, Stream
 from skytide.cli._verify.rows import Question, Rows, Unit
 from skytide.errors import SkytideError
+from skytide.streams.files.source import STANDARD_INPUT
 
 CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
     "skyline": {"engine": ("local", "spark")},
@@ -49,7 +50,7 @@ def choices_of(context: click.Context, kind: str) -> list[Choice]:
     found = [dict(zip(offered, one, strict=True)) for one in itertools.product(*offered.values())]
     if kind == "window" and len(found) == 9:  # an automatic half beside a chosen one adds nothing
         found = [one for one in found if (one["method"] == "auto") == (one["index"] == "auto")]
-    if context.params.get("object_column"):
+    if context.params.get("object_column") and len(found) > 1:  # who names it is told by the command that it is none
         found = [one for one in found if one["method"] != "tree"]
     return found
 
@@ -71,8 +72,10 @@ class Told:
     text: bytes = b""
     """The results as they are, where they are CSV."""
 
-    def wrong(self) -> Disagreement | None:
-        """Whether the run came to nothing; data that all runs refuse is another matter."""
+    def wrong(self, unusable: str = "") -> Disagreement | None:
+        """Whether the run came to nothing, or took what is unusable; data that all runs refuse is another matter."""
+        if unusable and self.failure is None:
+            return None if self.refusal is not None else Disagreement(f"takes data that cannot be used: {unusable}")
         if self.refusal is not None:
             return Disagreement(f"refuses data that another run takes: {self.refusal}")
         if self.failure is not None:
@@ -147,11 +150,15 @@ def texts_of(question: Question) -> list[str]:
 
 @contextmanager
 def spooled(data: str) -> Iterator[str]:
-    """DATA as something that can be read again and again: standard input becomes a file."""
+    """DATA as something that can be read again and again: standard input becomes a file, of which no error speaks."""
     if data != "-":
         yield data
         return
     with tempfile.TemporaryDirectory(prefix="skytide-verify-") as folder:
         path = Path(folder) / "input.csv"
         path.write_bytes(sys.stdin.buffer.read())
-        yield str(path)
+        try:
+            yield str(path)
+        except SkytideError as error:
+            error.file = STANDARD_INPUT if error.file == str(path) else error.file
+            raise

@@ -1,6 +1,6 @@
 """Skylines counted: frequent ones by their definition, and what `sampling` and `hybrid` make of some of them.
 
-Which timestamps are sampled is a function of the seed that docs/filtering.md fixes, so what the two methods answer
+Which timestamps are sampled follows from the seed, as `skytide.reference.sampling` says, so what the two methods answer
 follows from the skylines of those timestamps. How near that is to the exact answer is told as figures: recall and
 precision from the first full window on, and the share of what is reported that was in at least (theta - epsilon) s of
 the last s skylines, of which theory promises 1 - 2 delta.
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from skytide.cli._verify.comparing import Disagreement, Stream, answers_of
 from skytide.cli._verify.populations import Counted
-from skytide.protocols.filtering.schedule import Schedule, sampling_rate
+from skytide.reference.sampling import Sampled
 
 _CLOSE = 1e-9
 
@@ -30,16 +30,17 @@ class Series:
         self._instants, self._skylines = instants, skylines
         self._theta, self._over = theta, over
 
-    def counted(self, sampled: Callable[[int], bool] | None = None) -> Counted:
+    def counted(self) -> Counted:
         """The population whose answers are the frequent ones."""
-        return self._at_least(self._theta, sampled)
+        return self._at_least(self._theta)
 
     def _at_least(self, theta: Fraction, sampled: Callable[[int], bool] | None = None) -> Counted:
         return Counted(self._instants, answers_of(self._skylines, self._instants), theta, self._over, sampled)
 
-    def schedule(self, epsilon: float, delta: float, seed: int) -> Callable[[int], bool]:
-        """Which timestamps are sampled."""
-        return Schedule(seed, sampling_rate([(self._theta, self._over)], epsilon, delta)).sampled
+    def sampled(self, epsilon: float, delta: float, seed: int) -> Counted:
+        """The population whose answers are those that follow from the sampled timestamps."""
+        chosen = Sampled(self._theta, self._over, epsilon=epsilon, delta=delta, seed=seed)
+        return self._at_least(self._theta, chosen)
 
     def quality(self, stream: Stream, epsilon: float) -> dict[str, float]:
         """How near the answers of a stream are to the exact ones. O(instants · answer)."""

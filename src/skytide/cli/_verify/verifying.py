@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skytide.cli._progress import opened
-from skytide.cli._verify.comparing import Disagreement, Only, Pace, Stream, compare
+from skytide.cli._verify.comparing import Disagreement, Pace, Stream, compare, told_apart
 from skytide.cli._verify.populations import Fragments, Living, Population, Uncertain, Updates
 from skytide.cli._verify.resting import expected_rows, ranking_wrong, rows_wrong
 from skytide.cli._verify.rows import Question, Rows, read_rows
@@ -25,6 +26,8 @@ POPULATIONS: dict[str, Callable[[Question, Rows], Population]] = {
     "monitor": Updates,
     "fragments": Fragments,
 }
+Again = Callable[[], Population]
+"""Makes a population that begins anew."""
 _PLAIN = {"frequent": None, "theta": None, "over": None}
 
 
@@ -72,19 +75,29 @@ class Verification:
         approximate = [one for one in self._choices if one["method"] in SAMPLING]
         certain = [one for one in self._choices if one not in approximate]
         told = self._told(data, certain or [{"method": "naive"}], _PLAIN)
-        rows, population = self._population(data)
-        results, streams = self._compared(told, rows, population)
+        rows = self._rows(data)
+        if rows.unusable:
+            return self._taken(told, rows, "changes")
+        population = self._anew(rows)
+        results, streams = self._compared(told, rows, population, lambda: self._anew(rows))
         if theta is None and not approximate:
             return results
         right = [stream for result, stream in zip(results, streams, strict=True) if result.finding is None]
+        looked = min(one.checked for one in results)
         results = results if certain else [one for one in results if one.finding is not None]
         if not right:
             return results
         snapshots = population.instants[population.taken] if isinstance(population, Updates) else population.instants
         series = Series(snapshots, right[0], exact(theta or 1), options["over"] or 1)
         if theta is not None and certain:
-            results += self._compared(self._told(data, certain, {}), rows, series.counted(), "frequent")[0]
-        return results + (self._approximate(data, approximate, rows, series) if approximate else [])
+            told = self._told(data, certain, {})
+            results += self._compared(told, rows, series.counted(), series.counted, "frequent")[0]
+        if not approximate:
+            return results
+        found = self._approximate(data, approximate, rows, series)
+        # Without a line of their own, the skylines that were sampled are part of what was looked at.
+        found = found if certain else [replace(one, checked=min(one.checked, looked)) for one in found]
+        return results + found
 
     def _told(self, data: str, choices: list[Choice], changed: dict[str, Any]) -> list[tuple[Choice, Told]]:
         found = [(choice, self._commands.told(data, **{**changed, **choice})) for choice in choices]
@@ -97,15 +110,27 @@ class Verification:
         texts = [] if self._question.kind == "skyline" else texts_of(self._question)
         return opened("verify", data, typed=self._question.time is not None, text=texts)
 
-    def _population(self, data: str) -> tuple[Rows, Population]:
+    def _rows(self, data: str) -> Rows:
+        """The rows that are to be taken, or why DATA cannot be used."""
         with self._opened(data) as source:
             rows = read_rows(self._question, source)
-        return rows, POPULATIONS[self._question.kind](self._question, rows)
+        if not rows.unusable and self._question.kind in ("window", "uncertain"):
+            population = self._anew(rows)
+            assert isinstance(population, Living)
+            rows.unusable = population.repeated()
+        return rows
+
+    def _taken(self, told: list[tuple[Choice, Told]], rows: Rows, what: str) -> list[Result]:
+        """The results where DATA cannot be used, but some run took it."""
+        return [Result(choice, what, rows.total, 0, 0, one.wrong(rows.unusable)) for choice, one in told]
+
+    def _anew(self, rows: Rows) -> Population:
+        return POPULATIONS[self._question.kind](self._question, rows)
 
     def _compared(
-        self, told: list[tuple[Choice, Told]], rows: Rows, population: Population, what: str = "changes"
+        self, told: list[tuple[Choice, Told]], rows: Rows, population: Population, again: Again, what: str = "changes"
     ) -> tuple[list[Result], list[Stream]]:
-        """Follow the streams of runs beside a population; equal streams are one."""
+        """Follow the streams of runs beside a population; equal streams are one, others are told apart."""
         none = Stream(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
         streams = [none if one.table is None else stream_of(one.table, rows.unit) for _, one in told]
         first: dict[int, int] = {}
@@ -114,8 +139,10 @@ class Verification:
         distinct = sorted(set(first.values()))
         found = compare(population, [streams[place] for place in distinct], self._pace(), self._watch)
         findings = dict(zip(distinct, found.findings, strict=True))
-        if len(distinct) > 1 and not any(findings.values()):
-            findings = self._told_apart(rows, streams, distinct, what)
+        open_ones = [place for place in distinct if findings[place] is None]
+        if len(open_ones) > 1:
+            decided = told_apart(again(), [streams[place] for place in open_ones], self._watch)
+            findings |= dict(zip(open_ones, decided, strict=True))
         results = []
         for place, (choice, one) in enumerate(told):
             wrong = one.wrong() or findings[first[place]] or letters_wrong(rows, one)
@@ -125,23 +152,12 @@ class Verification:
             results.append(Result(choice, what, rows.total, found.instants, found.checked, wrong))
         return results, streams
 
-    def _told_apart(
-        self, rows: Rows, streams: list[Stream], distinct: list[int], what: str
-    ) -> dict[int, Disagreement | None]:
-        """Streams differ where nobody looked: look there. Only the first difference is looked at."""
-        at = min(streams[distinct[0]].parts_from(streams[place]) for place in distinct[1:])
-        if what != "changes":
-            return dict.fromkeys(distinct, Disagreement("the runs differ from each other", at))
-        population = POPULATIONS[self._question.kind](self._question, rows)
-        found = compare(population, [streams[place] for place in distinct], Only(population.instants, at), self._watch)
-        return dict(zip(distinct, found.findings, strict=True))
-
     def _approximate(self, data: str, choices: list[Choice], rows: Rows, series: Series) -> list[Result]:
         """Sampling and hybrid: their answers follow from the sampled skylines; how good they are is reported."""
         options = self._question.options
         told = self._told(data, choices, {})
-        schedule = series.schedule(options["epsilon"], options["delta"], options["seed"])
-        results, streams = self._compared(told, rows, series.counted(schedule), "sampled")
+        counted = partial(series.sampled, options["epsilon"], options["delta"], options["seed"])
+        results, streams = self._compared(told, rows, counted(), counted, "sampled")
         found = []
         for result, stream, (_, one) in zip(results, streams, told, strict=True):
             figures = series.quality(stream, options["epsilon"]) if result.finding is None else {}
@@ -155,6 +171,8 @@ class Verification:
         told = self._told(data, self._choices, {})
         with self._opened(data) as source:
             rows = read_rows(self._question, source)
+            if rows.unusable:
+                return self._taken(told, rows, "skyline")
             expected = expected_rows(self._question, rows, source)
         results = []
         for choice, one in told:
@@ -166,9 +184,13 @@ class Verification:
 
     def _rankings(self, data: str) -> list[Result]:
         told = self._told(data, self._choices, {})
-        rows, population = self._population(data)
-        assert isinstance(population, Uncertain)
-        return [
-            Result(choice, "last window", rows.total, 1, 1, one.wrong() or ranking_wrong(population, one))
-            for choice, one in told
-        ]
+        rows = self._rows(data)
+        if rows.unusable:
+            return self._taken(told, rows, "last window")
+        results = []
+        for choice, one in told:
+            population = self._anew(rows)
+            assert isinstance(population, Uncertain)
+            wrong = one.wrong() or ranking_wrong(population, one) or letters_wrong(rows, one)
+            results.append(Result(choice, "last window", rows.total, 1, 1, wrong))
+        return results
