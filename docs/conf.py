@@ -14,7 +14,7 @@ author = "the authors of Skytide"
 version = release = skytide.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "commands", "docstrings"]
-exclude_patterns = ["figures", "_ext", "papers/results/tasks"]
+exclude_patterns = ["figures", "_ext", "evidence/papers/tasks"]
 highlight_language = "none"
 smartquotes = False
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from benchmarks.papers import command, drawing, registry, report, runner
+from benchmarks.papers.papa14 import series as fragments
 from benchmarks.papers.registry import Claim, Figure, Found, Panel, Place, Row, Task
 from benchmarks.papers.tao06 import experiments
+from benchmarks.papers.zhang09c import experiments as filtering
+from benchmarks.papers.zhang09c import series as filtered
 from click.testing import CliRunner
 
 from skytide.cli import app
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEED = {"seed": 1}
-RESULTS = Path(__file__).parent.parent / "docs" / "papers" / "results"
+RESULTS = Path(__file__).parent.parent / "docs" / "evidence" / "papers"
 FIGURES = registry.figures()
 
 
@@ -73,7 +77,7 @@ def test_a_figure_is_drawn_told_and_right_or_says_what_it_needs(smoke: Path, fig
     assert figure.title.partition("(")[0] in section
     for needs in (figure.needs, *(names for _, names in figure.also)):
         assert all(name in section for name in needs)
-    assert ("Left out: " in section) == bool(figure.needs or figure.also)
+    assert ("Left out: " in section) == bool(figure.needs or any(names for _, names in figure.also))
     if not figure.tasks("smoke", 1, None):
         return
     assert "WRONG" not in section and "error" not in section.lower().replace("error rate", "")
@@ -125,6 +129,88 @@ def test_the_results_among_the_documents_hold_every_figure_and_are_right() -> No
     document = (RESULTS / "index.md").read_text(encoding="utf-8")
     for one in FIGURES:
         assert f"### {report.name(one)}\n" in document and (RESULTS / f"{one.key}.svg").exists()
+
+
+def claimed(ours: Callable[[registry.Rows], Found], why: str = "") -> report.Result:
+    """A figure with one statement, all runs there."""
+    figure = dataclasses.replace(figure_of(2), claims=(Claim("y grows", ours, why),))
+    outcome: runner.Outcome = {
+        "experiment": "a.b.c:d",
+        "parameters": {},
+        "rows": [{"x": 2, "y": 1.0, "method": "a", "equal": True}],
+        "error": None,
+        "seconds": 0.0,
+    }
+    return report.Result(figure, [outcome], 1)
+
+
+def test_what_does_not_hold_is_told_with_its_reason_or_that_there_is_none(tmp_path: Path) -> None:
+    for why, told in (("y is flat", "does not hold: y is flat"), ("", f"does not hold: {report.UNKNOWN}")):
+        result = claimed(lambda rows: Found("1 row", False), why)
+        report.write(tmp_path, [result], "laptop", 1)
+        assert told in (tmp_path / "report.html").read_text() and told in (tmp_path / "index.md").read_text()
+        assert any(told in line for line in report.summary([result])) == (not why)
+
+
+def test_a_rule_that_fails_is_an_error_unless_nothing_was_measured_or_runs_are_missing() -> None:
+    def absent(rows: registry.Rows) -> Found:
+        return Found(str(rows[0]["z"]), True)
+
+    result = claimed(absent)
+    with pytest.raises(KeyError):
+        list(result.claims())
+    result.wanted = 2
+    assert [found for _, found in result.claims()] == [report.TOO_LITTLE]
+    result = claimed(lambda rows: Found(str(registry.mean(rows, "z")), True))
+    assert [found for _, found in result.claims()] == [report.TOO_LITTLE]
+
+
+def test_every_statement_that_the_kept_results_do_not_bear_out_has_a_reason() -> None:
+    assert report.UNKNOWN not in (RESULTS / "index.md").read_text(encoding="utf-8")
+
+
+def test_full_has_the_papers_own_sizes() -> None:
+    full = {one.key: [task.parameters for task in one.tasks("full", 1, None)] for one in FIGURES}
+    assert {one["windows"] for one in full["tao06-figure-12"]} == {500}
+    assert {one["periods"] for one in full["tao06-figure-21"]} == {600}
+    for number in range(4, 12):
+        assert {one["n"] for one in full[f"zhang09p-figure-{number}"]} == {2_000_000}
+    assert {one["run"] for one in full["udom14-figure-5"]} == set(range(3))
+    assert {one["T"] for one in full["udom14-figure-5"] if one["varied"] == "T"} == {1_000, 5_000, 10_000, 50_000}
+    assert {one["records"] for one in full["zhang09c-figure-12"]} == {2_500, 5_000, 10_000, 20_000}
+    assert {one["run"] for one in full["zhang09c-figure-13"]} == set(range(3))
+    assert {one["run"] for one in full["papa14-figure-5"]} == set(range(40))
+    assert {one["sites"] for one in full["papa14-figure-7"]} == {1_000}
+
+
+def test_figures_that_are_compared_with_others_run_no_task_twice() -> None:
+    for figure in FIGURES:
+        keys = [task.key for task in figure.tasks("laptop", 1, RESULTS)]
+        assert len(keys) == len(set(keys)), figure.key
+
+
+def test_sites_with_a_part_of_the_objects_keep_to_it() -> None:
+    series = fragments.synthetic("independent", 30, 6, ("a", "b"), change=0.1, seed=1, part=0.5)
+    first, *later = series.blocks()
+    cells = set(zip(first.sites.tolist(), first.objects.tolist(), strict=True))
+    assert len(cells) < 0.75 * 6 * 30 and {one for _, one in cells} == set(range(30))
+    for block in later:
+        assert set(zip(block.sites.tolist(), block.objects.tolist(), strict=True)) <= cells
+
+
+def test_records_at_the_edge_of_a_threshold_are_counted_over_full_windows() -> None:
+    truth = [np.array([0]), np.array([0, 1]), np.array([0]), np.array([1])]
+    stream = filtered.Series(3, 2, 4, "", None, 0, None, truth)
+    # Windows of two: frequencies (1, 0.5, 0), (1, 0.5, 0) and (0.5, 0.5, 0).
+    found = filtering.at_the_edge(stream, 2, 0.5)
+    assert found == {"frequent": 2.0, "at the edge": 1.33}
+
+
+def test_a_table_is_picked_by_its_number() -> None:
+    chosen = command.options(["tao06", "--table", "3", "--figure", "12"])
+    assert [one.key for one in command.picked(chosen, FIGURES)] == ["tao06-table-3", "tao06-figure-12"]
+    with pytest.raises(OptionError, match="12 is not a table of tao06; there are: 2, 3"):
+        command.picked(command.options(["tao06", "--table", "12"]), FIGURES)
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------

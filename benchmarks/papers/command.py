@@ -11,6 +11,7 @@ is kept in --out and is not run again there; `--again` does.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -47,6 +48,7 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER", help="the real data, on every machine")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="run what has ended before, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what all of it comes to")
     parser.add_argument("--list", action="store_true", help="say what there is, and end")
     chosen = parser.parse_args(argv)
     if (chosen.figure or chosen.table) and chosen.paper is None:
@@ -158,6 +160,8 @@ def main(argv: list[str]) -> int:
         results.append(report.Result(one, there, len(own), skipped, chosen.size != "smoke"))
     report.write(chosen.out, results, chosen.size, chosen.seed)
     asked = [one for one in results if one.figure in mine]
+    if chosen.json:
+        chosen.json.write_text(json.dumps({"benchmark": "papers", **report.counts(asked)}, indent=1))
     print(*report.summary(asked), f"see {chosen.out / 'report.html'}", sep="\n")
     return 0 if not any(one.wrong or one.failed for one in asked) else 1
 

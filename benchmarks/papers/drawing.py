@@ -25,7 +25,7 @@ def svg(figure: Figure, rows: Rows) -> str:
     from matplotlib.figure import Figure as Sheet
 
     panels = [panel for panel in figure.panels if panel.rows(rows)]
-    across = min(2, len(panels)) or 1
+    across = min(figure.across, len(panels)) or 1
     down = -(-len(panels) // across) or 1
     settings = {"svg.fonttype": "none", "svg.hashsalt": figure.key, "font.size": 8, "font.family": "sans-serif"}
     with rc_context(settings):

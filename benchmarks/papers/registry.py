@@ -21,6 +21,8 @@ SIZES = {
     "laptop": "minutes on two cores",
     "full": "the paper's parameters; hours, for a cluster",
 }
+RANKED = 0.6
+"""What rises or falls with something, apart from the noise of the runs, has this rank correlation at least."""
 PAPERS = {
     "tao06": "Tao, Papadias: Maintaining Sliding Window Skylines on Data Streams. TKDE 18(3), 2006",
     "zhang09p": "W. Zhang, Lin, Y. Zhang, Wang, Yu: Probabilistic Skyline Operator over Sliding Windows. ICDE 2009",
@@ -87,8 +89,12 @@ class Panel:
         return chosen(rows, **dict(self.where))
 
 
+class NotMeasuredError(Exception):
+    """A claim asks for rows that there are none of: nothing can be said of it."""
+
+
 class Found(NamedTuple):
-    """What was measured for a claim; `holds` is None where the size is too small to say."""
+    """What was measured for a claim; `holds` is None where that says too little to judge by."""
 
     text: str
     holds: bool | None
@@ -100,6 +106,8 @@ class Claim:
 
     says: str
     ours: Callable[[Rows], Found]
+    why: str = ""
+    """Why it does not hold here, as far as is known; it is shown where it does not."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,8 @@ class Figure:
     """The paper's numbers by the values of `by`."""
     also: tuple[tuple[Callable[[str], Iterable[Row]], tuple[str, ...]], ...] = ()
     """Further tasks of the same experiment, each with the files that it needs."""
+    across: int = 2
+    """Panels beside each other."""
 
     @property
     def key(self) -> str:
@@ -143,7 +153,8 @@ class Figure:
 
     def missing(self, data: Path | None) -> str:
         """What cannot be run of it for want of data, or nothing."""
-        lost = [name for needs in (self.needs, *(needs for _, needs in self.also)) for name in _lost(needs, data)]
+        several = (self.needs, *(needs for _, needs in self.also))
+        lost = list(dict.fromkeys(name for needs in several for name in _lost(needs, data)))
         part = "" if self.needs else "what needs it: "
         return f"{part}{' and '.join(lost)} not found in the folder of data (--data)" if lost else ""
 
@@ -162,14 +173,40 @@ def chosen(rows: Rows, **where: Any) -> list[Row]:
 
 
 def mean(rows: Rows, column: str, **where: Any) -> float:
-    """The mean of a column over the rows with these values; NaN where there are none."""
+    """The mean of a column over the rows with these values; NotMeasuredError where there are none.
+
+    >>> mean([{"d": 2, "y": 1.0}, {"d": 2, "y": 2.0}], "y", d=2)
+    1.5
+    """
     found = [row[column] for row in chosen(rows, **where) if row.get(column) is not None]
-    return sum(found) / len(found) if found else float("nan")
+    if not found:
+        raise NotMeasuredError(f"no row with {where} has {column}")
+    return float(sum(found) / len(found))
 
 
 def values(rows: Rows, column: str) -> list[Any]:
     """The values of a column, each once, in their order."""
     return list(dict.fromkeys(row[column] for row in rows if column in row))
+
+
+def first_and_last(rows: Rows, column: str) -> tuple[Any, Any]:
+    """The least and the largest number of a column that was varied; NotMeasuredError where there is one at most."""
+    found = values(rows, column)
+    if len(found) < 2:
+        raise NotMeasuredError(f"there is one value of {column} at most")
+    return min(found), max(found)
+
+
+def rank(several: Sequence[float]) -> float:
+    """Kendall's rank correlation of numbers with their order: 1 where all rise, -1 where all fall.
+
+    >>> rank([1.0, 2.0, 3.0]), rank([3.0, 1.0])
+    (1.0, -1.0)
+    """
+    pairs = [(high > low) - (high < low) for at, low in enumerate(several) for high in several[at + 1 :]]
+    if not pairs:
+        raise NotMeasuredError("there is one number at most")
+    return sum(pairs) / len(pairs)
 
 
 def by_size(size: str, smoke: Any, laptop: Any, full: Any) -> Any:

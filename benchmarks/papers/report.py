@@ -18,10 +18,13 @@ import pyarrow.parquet as pq
 
 from benchmarks import machine
 from benchmarks.papers import drawing
-from benchmarks.papers.registry import PAPERS, SIZES, Figure, Found, Row, Task, chosen, mean
+from benchmarks.papers.registry import PAPERS, SIZES, Claim, Figure, Found, NotMeasuredError, Row, Task, chosen, mean
 from benchmarks.papers.runner import Outcome
 
 VERDICTS = {True: "holds", False: "does not hold", None: "—"}
+UNKNOWN = "why is not known"
+"""Said of what does not hold and has no reason among the papers' statements."""
+TOO_LITTLE = Found("too little was measured to say", None)
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #24292f; }
 table { border-collapse: collapse; margin: 1em 0; font-size: 13px; display: block; overflow-x: auto; }
@@ -73,14 +76,27 @@ class Result:
         ]
         return [*figure.by, *(["paper"] if figure.known else []), *shown], lines
 
-    def claims(self) -> Iterator[tuple[str, Found]]:
+    @property
+    def whole(self) -> bool:
+        """Whether all of its runs are there."""
+        return len(self.outcomes) >= self.wanted and not self.failed
+
+    def claims(self) -> Iterator[tuple[Claim, Found]]:
         """What the paper says, and what was found."""
         for claim in self.figure.claims if self.rows else ():
-            try:
-                found = claim.ours(self.rows)
-                yield claim.says, found if self.judged else found._replace(holds=None)
-            except (ValueError, IndexError, KeyError, ZeroDivisionError):
-                yield claim.says, Found("too little was measured to say", None)
+            yield claim, self._judged(claim)
+
+    def _judged(self, claim: Claim) -> Found:
+        try:
+            found = claim.ours(self.rows)
+        except NotMeasuredError:
+            return TOO_LITTLE
+        except (ValueError, LookupError, ZeroDivisionError):
+            # Where all runs are there, the rule itself is wrong.
+            if self.whole:
+                raise
+            return TOO_LITTLE
+        return found if self.judged else found._replace(holds=None)
 
 
 def _cell(rows: list[Row], name: str) -> Any:
@@ -201,6 +217,11 @@ def name(figure: Figure) -> str:
     return f"{figure.paper} {figure.kind} {figure.number}"
 
 
+def verdict(claim: Claim, found: Found) -> str:
+    """Whether a statement holds; where it does not, why."""
+    return f"{VERDICTS[False]}: {claim.why or UNKNOWN}" if found.holds is False else VERDICTS[found.holds]
+
+
 def _state(one: Result) -> Iterator[str]:
     """What is not as it should be with a figure."""
     if one.skipped:
@@ -220,7 +241,7 @@ def _page(results: list[Result], pictures: dict[str, str], opening: list[str]) -
     yield "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
     yield f"<title>The figures of five papers</title><style>{STYLE}</style></head><body>"
     yield "<h1>The figures of five papers</h1>"
-    yield from (f"<p>{_code(line)}</p>" for line in opening)
+    yield from (f"<p>{code(line)}</p>" for line in opening)
     yield "<nav>"
     yield from (f"<div><a href='#{one.figure.key}'>{name(one.figure)}</a></div>" for one in results)
     yield "</nav>"
@@ -233,7 +254,8 @@ def _page(results: list[Result], pictures: dict[str, str], opening: list[str]) -
     yield "</body></html>\n"
 
 
-def _code(line: str) -> str:
+def code(line: str) -> str:
+    """A line of text as HTML; what is between backticks is code."""
     pieces = html.escape(line).split("`")
     return "".join(f"<code>{piece}</code>" if at % 2 else piece for at, piece in enumerate(pieces))
 
@@ -246,10 +268,10 @@ def _section(one: Result, picture: str) -> Iterator[str]:
     claims = list(one.claims())
     if claims:
         yield "<table><tr><th>the paper</th><th>here</th><th></th></tr>"
-        for says, found in claims:
+        for claim, found in claims:
             kind = {True: "yes", False: "no", None: "note"}[found.holds]
-            yield f"<tr><td>{html.escape(says)}</td><td>{html.escape(found.text)}</td>"
-            yield f"<td class='{kind}'>{VERDICTS[found.holds]}</td></tr>"
+            yield f"<tr><td>{html.escape(claim.says)}</td><td>{html.escape(found.text)}</td>"
+            yield f"<td class='{kind}'>{html.escape(verdict(claim, found))}</td></tr>"
         yield "</table>"
     heading, lines = one.table()
     if lines:
@@ -290,7 +312,7 @@ def _part(one: Result, drawn: bool) -> Iterator[str]:
         yield f"![{figure.title}]({figure.key}.svg)\n"
     claims = list(one.claims())
     if claims:
-        yield from _grid(["the paper", "here", " "], ([s, f.text, VERDICTS[f.holds]] for s, f in claims))
+        yield from _grid(["the paper", "here", " "], ([one.says, f.text, verdict(one, f)] for one, f in claims))
     heading, lines = one.table()
     if lines:
         yield from _grid(heading, lines)
@@ -305,12 +327,32 @@ def _grid(heading: list[str], lines: Iterable[list[Any]]) -> Iterator[str]:
     yield ""
 
 
+def counts(results: list[Result]) -> dict[str, int]:
+    """What a run comes to, in numbers."""
+    told = [(claim, found.holds) for one in results for claim, found in one.claims()]
+    return {
+        "figures": sum(bool(one.rows) for one in results),
+        "left out": sum(bool(one.skipped) for one in results),
+        "judged": sum(holds is not None for _, holds in told),
+        "hold": sum(holds is True for _, holds in told),
+        "unexplained": sum(holds is False and not claim.why for claim, holds in told),
+        "wrong": sum(one.wrong for one in results),
+        "failed": sum(len(one.failed) for one in results),
+    }
+
+
 def summary(results: list[Result]) -> list[str]:
     """What a run comes to, in words."""
     said = [f"{name(one.figure)}: left out, {one.skipped}" for one in results if one.skipped]
     judged = [found.holds for one in results for _, found in one.claims() if found.holds is not None]
     if judged:
         said.append(f"{sum(judged)} of {len(judged)} statements of the papers that can be judged hold")
+    said += [
+        f"{name(one.figure)}: {claim.says}: {verdict(claim, found)}"
+        for one in results
+        for claim, found in one.claims()
+        if found.holds is False and not claim.why
+    ]
     failed = {_key(outcome): outcome for one in results for outcome in one.failed}
     said += [f"failed: {one['experiment']} {json.dumps(one['parameters'])}: {one['error']}" for one in failed.values()]
     wrong = [name(one.figure) for one in results if one.wrong]

@@ -47,6 +47,7 @@ def stream_of(parameters: Row) -> series.Series:
         change=parameters["maxRC"],
         seed=parameters["seed"] + parameters["run"],
         spread=SPREAD if parameters["type"] == "variance" else 0.0,
+        part=parameters.get("part", 1.0),
     )
 
 

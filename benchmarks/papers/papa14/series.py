@@ -67,23 +67,33 @@ def synthetic(
     seed: int,
     updates: int = 0,
     spread: float = 0.0,
+    part: float = 1.0,
 ) -> Series:
     """The paper's synthetic data; `change` is its maxRC, columns are named a, b, c and so on.
 
-    With `spread`, sites do not begin at the object's vector but up to so much of it away.
+    With `spread`, sites do not begin at the object's vector but up to so much of it away. With a `part`, each site has
+    that part of the objects, drawn at random; every object has a site.
     """
     functions = Functions(minimize)
     d = len(functions.columns)
     # The generator's columns in the order in which the query names them: which is which makes no difference.
     many = updates or PER_CELL * objects * sites
+    if part < 1:
+        drawn = np.random.default_rng((seed, objects))
+        here = drawn.random((sites, objects)) < part
+        here[drawn.integers(0, sites, objects), np.arange(objects)] = True
 
     def blocks() -> Iterator[Block]:
         away = np.random.default_rng((seed, sites)).uniform(1 - spread, 1 + spread, (sites, objects, d))
         for run in fragments(kind, objects, sites, d, many, seed, max_change=change):
             values = run.values * away[run.sites, run.ids] if spread else run.values
-            yield Block(run.sites, run.ids, values)
+            if part < 1:
+                own = here[run.sites, run.ids]
+                yield Block(run.sites[own], run.ids[own], values[own])
+            else:
+                yield Block(run.sites, run.ids, values)
 
-    return Series(minimize, (), "error", sites, objects, many, blocks)
+    return Series(minimize, (), "error", sites, objects, round(many * part), blocks)
 
 
 def found_in(folder: Path, *patterns: str) -> bool:

@@ -33,13 +33,12 @@ def warm(d: int) -> None:
 
 
 def dataset(parameters: Row, place: Place) -> list[Row]:
-    """Figs. 4 and 8: the largest sizes, and the time of an element."""
-    d, n, window, seed = (parameters[name] for name in ("d", "n", "N", "seed"))
-    if parameters["data"] == "stock":
-        rows = trades(place, n, window, seed)
-    else:
-        rows = stream(parameters["data"], d, 0, n, window, seed, distribution=parameters["P"])
+    """Figs. 4 and 8: the largest sizes, and the time of an element; with `pieces`, that time along the stream."""
+    d, window = parameters["d"], parameters["N"]
+    rows = rows_of(parameters, place)
     warm(d)
+    if "pieces" in parameters:
+        return along(rows, parameters["pieces"])
     found = compared(rows, window, parameters["limit"])
     share = {
         "candidates": found["candidates"],
@@ -56,6 +55,30 @@ def dataset(parameters: Row, place: Place) -> list[Row]:
         }
         for name, method in METHODS.items()
     ]
+
+
+def rows_of(parameters: Row, place: Place) -> UncertainRows:
+    """The stream of a data set."""
+    d, n, window, seed = (parameters[name] for name in ("d", "n", "N", "seed"))
+    if parameters["data"] == "stock":
+        return trades(place, n, window, seed)
+    return stream(parameters["data"], d, 0, n, window, seed, distribution=parameters["P"])
+
+
+def along(rows: UncertainRows, pieces: int) -> list[Row]:
+    """Fig. 8 by n: the time of an element of SSKY in each piece of a stream, from the empty window on."""
+    d, many = rows.values.shape[1], -(-len(rows) // pieces)
+    tree, cells = Slide("tree", d, [LEAST]), Slide("auto", d, [LEAST])
+    found, equal = list[Row](), True
+    for first in range(0, len(rows), many):
+        piece = rows.pick(slice(first, first + many))
+        for one in (tree, cells):
+            one.restart()
+            one.run(piece, keep=True)
+        equal &= agree(cells, tree)
+        delay = round(1e6 * tree.seconds / tree.taken, 3)
+        found.append({"along": True, "method": "SSKY", "elements": first + len(piece), "delay, µs": delay})
+    return [{**row, "equal": equal} for row in found]
 
 
 def trades(place: Place, n: int, window: int, seed: int) -> UncertainRows:
@@ -76,7 +99,7 @@ def varied(parameters: Row, place: Place) -> list[Row]:
     chances: dict[str, Any] = {}
     if parameters["mean"] is not None:
         chances = {"distribution": "normal", "mean": parameters["mean"]}
-    rows = stream(kind, d, 0, window + window // 2, window, seed, **chances)
+    rows = stream(kind, d, 0, parameters.get("n", window + window // 2), window, seed, **chances)
     warm(d)
     rest = rows.pick(slice(window, len(rows)))
     cells = Slide("auto", d, [q])
