@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from benchmarks.peers import scale
+from benchmarks.scale.job import written
 from benchmarks.scale.masters import MASTERS
-from benchmarks.scale.paper import STAGES, Costs, Plan, fewest, next_bottleneck, pages
+from benchmarks.scale.paper import STAGES, Costs, Plan, beside, fewest, next_bottleneck, pages
 
 COSTS = Costs(
     source=1e-7,
@@ -21,6 +26,7 @@ COSTS = Costs(
     left=(20.0, 0.3),
     changed=0.1,
     row_bytes=40.0,
+    seen=(5_000.0, 125_000.0),
 )
 
 
@@ -48,8 +54,8 @@ def test_costs_that_made_the_lines_are_found_in_them() -> None:
     found = scale.costs_of(lines())
     for name in ("source", "prune", "merge", "batch", "task", "changed"):
         assert getattr(found, name) == pytest.approx(getattr(COSTS, name), rel=0.01), name
-    assert found.left == pytest.approx(COSTS.left, rel=0.01)
-    assert 0 < found.change < 1e-3 and 40 <= found.row_bytes < 50
+    assert found.left == pytest.approx(COSTS.left, rel=0.01) and found.seen == COSTS.seen
+    assert 0 < found.change < 1e-3 and 0 < found.compare < 1e-4 and 40 <= found.row_bytes < 50
 
 
 def test_the_report_has_every_master_every_slope_and_the_paper() -> None:
@@ -58,6 +64,24 @@ def test_the_report_has_every_master_every_slope_and_the_paper() -> None:
     assert all(f"- {part}, independent" in said for part in scale.PARTS)
     assert "executors for 1,000,000 rows/s" in said and "next: with 100 executors" in said
     assert "with the power +0" in said
+
+
+def test_the_model_beside_the_lines_that_it_is_made_of_is_right_and_says_where_it_does_not_apply() -> None:
+    streams = [one for one in lines() if one["batch"]]
+    _, _, *shown = beside(replace(COSTS, change=0.0), streams, 3, 2)
+    assert len(shown) == len(streams)
+    for one, text in zip(streams, shown, strict=True):
+        *_, ratio, remark = (cell.strip() for cell in text.strip("|").split("|"))
+        assert ratio == "1.00" or one["groups"] > 1
+        short, other = one["length"] < one["batch"], one["dimensions"] != 3
+        assert (remark == "applies") == (not short and not other and one["groups"] <= 1)
+        assert ("shorter" in remark) == short
+
+
+def test_what_is_left_beyond_the_rows_that_were_measured_is_marked() -> None:
+    near = [line for line in pages(replace(COSTS, seen=(0.0, math.inf))) if line.startswith("| ")]
+    far = [line for line in pages(replace(COSTS, seen=(1.0, 2.0))) if line.startswith("| ")]
+    assert not any("*" in line for line in near) and all("*" in line for line in far[1:])
 
 
 def test_no_more_than_the_interval_is_promised() -> None:
@@ -99,3 +123,10 @@ def test_a_micro_batch_that_is_too_long_without_rows_is_told() -> None:
 def test_more_never_reaches_the_merge_than_there_is() -> None:
     assert replace(COSTS, left=(5.0, 1.0)).sent(1000.0, 10) == 1000.0
     assert math.isclose(COSTS.sent(1000.0, 10), 10 * 20.0 * 100**0.3)
+
+
+def test_a_change_that_is_written_twice_is_there_twice(tmp_path: Path) -> None:
+    changes = pa.table({"time": [1, 2], "change": ["+", "-"], "id": [5, 5]})
+    pq.write_table(changes, tmp_path / "0.parquet")
+    pq.write_table(changes.slice(1), tmp_path / "1.parquet")
+    assert written(tmp_path) == Counter({(1, "+", 5): 1, (2, "-", 5): 2})

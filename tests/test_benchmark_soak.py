@@ -10,8 +10,9 @@ from collections import Counter
 import pytest
 from benchmarks.peers import soak
 from benchmarks.soak import processes
-from benchmarks.soak.judging import compared
+from benchmarks.soak.judging import LONG, compared, of_memory
 from benchmarks.soak.memory import JVM_BEYOND_HEAP, LEAST, MIB, STEEPEST, WARM_UP, Memory
+from benchmarks.soak.playing import Outcome
 from benchmarks.soak.processes import Process
 
 from tests.spark.small import JAVA
@@ -44,7 +45,7 @@ def memory_of(role: str, mib_per_minute: float, seconds: float, base: float = 10
     memory = Memory(heap=500.0)
     process = Sampled(1, 0, 0, role)
     for second in range(int(seconds)):
-        # What is there in the first minute does not count.
+        # What is there at first does not count.
         grown = 50.0 if second < WARM_UP / 2 else mib_per_minute * second / 60
         sizes[process] = int((base + grown) * MIB)
         memory.sample(float(second), [process])
@@ -57,9 +58,17 @@ def test_memory_that_grows_is_found(slope: float, flat: bool) -> None:
     assert verdict.flat is flat and verdict.slope == pytest.approx(slope, abs=1e-6)
 
 
-def test_a_short_life_says_nothing_of_growth_and_a_jvm_is_judged_by_its_most() -> None:
-    (short,) = memory_of(processes.WORKER, 100.0, LEAST).verdicts()
-    assert short.slope is None and short.flat
+def test_a_short_life_is_not_judged_which_is_a_problem_of_a_long_run() -> None:
+    verdicts = memory_of(processes.WORKER, 100.0, LEAST).verdicts()
+    assert verdicts[0].slope is None and verdicts[0].flat is None
+    assert of_memory(Outcome(seconds=LONG - 1, memory=verdicts)) == []
+    assert of_memory(Outcome(seconds=LONG, memory=verdicts)) == ["memory of Python worker was not judged"]
+    assert "| not judged |" in soak.tables(Outcome(memory=verdicts), [])[-1]
+    steep = memory_of(processes.WORKER, 100.0, WARM_UP + LEAST + 10).verdicts()
+    assert of_memory(Outcome(memory=steep)) == ["memory of Python worker is not flat"]
+
+
+def test_a_jvm_is_judged_by_its_most() -> None:
     (jvm,) = memory_of(processes.EXECUTOR, 0.0, 10, base=400 + JVM_BEYOND_HEAP).verdicts()
     assert jvm.flat
     (jvm,) = memory_of(processes.EXECUTOR, 0.0, 10, base=501 + JVM_BEYOND_HEAP).verdicts()

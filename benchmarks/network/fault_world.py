@@ -163,9 +163,9 @@ class World:
             "network split": (2.0, self._divide),
         }
 
-    async def fault(self) -> None:
-        """Let one of them happen, from its beginning to its end."""
-        faults = self.faults
+    async def fault(self, *, spared: bool = False) -> None:
+        """Let one of them happen, from its beginning to its end; where it is spared, none to the coordinator itself."""
+        faults = {name: one for name, one in self.faults.items() if not (spared and name.startswith("coordinator"))}
         (name,) = self.random.choices(list(faults), [weight for weight, _ in faults.values()])
         self.counts[name] = self.counts.get(name, 0) + 1
         await faults[name][1]()

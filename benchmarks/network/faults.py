@@ -39,11 +39,17 @@ Line = dict[str, Any]
 
 
 async def played(
-    world: World, seconds: float, seed: int, last: Callable[[Line], Awaitable[None]] | None = None
+    world: World,
+    seconds: float,
+    seed: int,
+    last: Callable[[Line], Awaitable[None]] | None = None,
+    *,
+    spared: float = 0.0,
 ) -> Line:
     """Faults and peace in turns, and rest at the end; how long it took to be exact again.
 
-    `last` gets the state at rest, before everything ends.
+    `last` gets the state at rest, before everything ends. For the share `spared` of the time, at its end, the
+    coordinator itself is left alone: its memory can be seen over one long life.
     """
     chance = random.Random(seed)
     healed: list[float] = []
@@ -55,7 +61,8 @@ async def played(
             running: set[asyncio.Task[None]] = set()
             end = time.monotonic() + min(ROUND, left)
             while time.monotonic() < end:
-                running.add(asyncio.create_task(world.fault()))
+                late = time.monotonic() - began >= (1 - spared) * seconds
+                running.add(asyncio.create_task(world.fault(spared=late)))
                 await asyncio.sleep(chance.expovariate(1.2))
             await asyncio.gather(*running)
             world.heal()

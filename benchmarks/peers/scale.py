@@ -23,8 +23,9 @@ import pyarrow as pa
 from benchmarks import machine
 from benchmarks.scale.job import Case
 from benchmarks.scale.masters import CORES, MASTERS, measured
-from benchmarks.scale.paper import Costs, line, pages, power_law, slope
+from benchmarks.scale.paper import Costs, beside, line, pages, power_law, slope
 from benchmarks.soak.homes import end_in_order
+from skytide.spark.batch_tasks import survivors_of
 from skytide.spark.sinks import ParquetSink
 from skytide.spark.streaming.packing import packed
 from skytide.spark.streaming.write import in_order
@@ -33,6 +34,8 @@ Found = dict[str, Any]
 PARTS = ("rows", "dimensions", "groups", "window", "batch", "window dimensions", "window groups")
 """What is varied; each part is a table and a slope."""
 _MANY_TASKS = 34
+DIMENSIONS = Case("", 0).dimensions
+"""Of the cases that the costs are made of."""
 
 
 # -- what is measured --------------------------------------------------------------------------------------------------
@@ -40,10 +43,10 @@ _MANY_TASKS = 34
 
 def cases_of(size: str, master: str) -> list[Case]:
     """The cases of a master; growth is looked at on the first alone."""
-    unit, rows = {"smoke": (4_000, (1, 4)), "laptop": (250_000, (4, 12, 40, 120))}.get(
+    unit, rows = {"smoke": (4_000, (1, 4)), "laptop": (250_000, (4, 12, 40, 120, 400))}.get(
         size, (1_000_000, (1, 3, 10, 30, 100))
     )
-    found = [Case("rows", unit * times) for times in (rows if master == MASTERS[0] else rows[:3])]
+    found = [Case("rows", unit * times) for times in (rows if master == MASTERS[0] else rows[::2])]
     stream: dict[str, Any] = {"rows": 5 * unit, "batch": unit, "length": unit}
     found.append(Case("window", **stream))
     if master != MASTERS[0]:
@@ -135,7 +138,8 @@ def costs_of(lines: Sequence[Found]) -> Costs:
     # Where all rows travel nothing is pruned, and the rest of what it takes longer is the merge's.
     beyond = travel["batch s"] - usual["batch s"] + usual["batch"] * max(both - source, 0.0)
     streams = [one for one in first if one["part"] == "batch"] + [usual]
-    left = power_law([one["batch"] / one["tasks"] for one in streams], [one["reach"] / one["tasks"] for one in streams])
+    held = [one["batch"] / one["tasks"] for one in streams]
+    left = power_law(held, [one["reach"] / one["tasks"] for one in streams])
     return Costs(
         source=source * CORES,
         prune=max(both - source, 0.0) * CORES,
@@ -146,6 +150,8 @@ def costs_of(lines: Sequence[Found]) -> Costs:
         left=left,
         changed=usual["changes"] / max(usual["reach"], 1.0),
         row_bytes=row_bytes(usual["dimensions"]),
+        compare=compare_cost(usual["dimensions"]),
+        seen=(min(held), max(held)),
     )
 
 
@@ -166,6 +172,18 @@ def change_cost(changes: int = 100_000) -> float:
         return (time.perf_counter() - start) / changes
 
 
+def compare_cost(dimensions: int, rows: int = 1_000_000) -> float:
+    """Seconds of a row in the prune of a task, without Spark: it is there as Arrow already."""
+    case = Case("compare", rows, dimensions)
+    batches = list(case.generated(1).batches(0, rows))
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        survivors_of(iter(batches), case.preference, "error")
+        seconds.append(time.perf_counter() - start)
+    return min(seconds) / rows
+
+
 def row_bytes(dimensions: int, rows: int = 10_000) -> float:
     """Bytes of a row as it travels and as it is kept: packed, with its id, its time and its values."""
     random = np.random.default_rng(0)
@@ -184,7 +202,9 @@ def report(lines: Sequence[Found]) -> list[str]:
     said = ["### Tables", "", *table(tables, TABLE, of_table), "", "### Windows over streams", ""]
     said += [*table(streams, STREAM, lambda one: {"tasks": one["tasks"]}), "", "### How it grows", ""]
     said += [f"- {sentence}" for sentence in growth(lines)]
-    return [*said, "", "### On paper", "", *pages(costs_of(lines))]
+    costs = costs_of(lines)
+    said += ["", "### On paper", "", *pages(costs), "", "### The paper beside what was measured", ""]
+    return [*said, *beside(costs, streams, DIMENSIONS, CORES)]
 
 
 def main(argv: list[str]) -> int:

@@ -92,7 +92,7 @@ def tables(outcome: Outcome, streams: list[Compared]) -> list[str]:
         bound = "" if one.bound is None else f"{one.bound:g} MiB" if "JVM" in one.role else f"{one.bound:g} MiB/min"
         lines.append(
             f"| {one.role} | {one.processes} | {one.seconds:.0f} | {one.most:.0f} | {slope} | {bound} | "
-            f"{_word(one.flat)} |"
+            f"{'not judged' if one.flat is None else _word(one.flat)} |"
         )
     seen = outcome.network
     if not seen:

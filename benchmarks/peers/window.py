@@ -1,10 +1,10 @@
-"""The sliding-window skyline beside its peers: a flat scan in C++, and recomputation with moocore.
+"""The sliding-window skyline beside its peers: a flat scan in C++, and the whole window computed anew.
 
 `python -m benchmarks.peers.window --help` lists the options. Parts: `flat` (the same rows through the flat scan, which
-is compiled into a temporary folder when its source and g++ are there), `recompute` (moocore at every hundredth of the
-window), `sweep` (windows of 10^4 to 10^7 rows: cost per row, retained rows, memory), `operations` (the cost of single
-insertions, for every engine), `choices` (`auto` beside every engine on streams of all kinds) and `spikes` (tao06,
-Section 6.2). Everything runs in one thread; answers are compared.
+is compiled into a temporary folder when its source and g++ are there), `recompute` (moocore, paretoset and our own
+kernel on the whole window at every hundredth of it), `sweep` (windows of 10^4 to 10^7 rows: cost per row, retained
+rows, memory), `operations` (the cost of single insertions, for every engine), `choices` (`auto` beside every engine on
+streams of all kinds) and `spikes` (tao06, Section 6.2). Everything runs in one thread; answers are compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAPER_DEVIATION = 0.005
 """What tao06's anti-correlated skyline sizes need."""
 TITLES = {
     "flat": "Beside the flat scan in C++: a count window, one call, all changes returned",
-    "recompute": "Beside moocore on the whole window at every hundredth of it: time per hundredth",
+    "recompute": "Beside the whole window computed anew at every hundredth of it: processor time per hundredth",
     "sweep": "Growing windows: cost per row after the window has filled",
     "operations": "Single insertions after a full window (tao06, Figs. 13 and 14), d = 3",
     "choices": "What auto chooses, beside each engine: processor time per row after the window has filled",
@@ -94,6 +94,9 @@ def warm_up() -> float:
         window.extend(rows)
         window.extend(rows[:1])
         window.skyline()
+        for anew in parts.ANEW.values():
+            for d in (2, 3):
+                anew(rows[:, :d].copy())
         for _ in parts.operations(["independent"], 300, 5, 0, DEVIATION):
             pass
 
@@ -130,7 +133,7 @@ def summary(part: str, lines: list[parts.Line]) -> list[str]:
 def main(argv: list[str]) -> int:
     """Run the benchmark; 0 when all answers are equal."""
     chosen = options(argv)
-    found = machine.describe("moocore")
+    found = machine.describe("moocore", "paretoset")
     names = ", ".join("-".join(name) for name in ENGINES)
     opening = [
         machine.sentence(found),

@@ -12,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHUNK = 1 << 20
+Change = tuple[int, str, int]
 SKIPPED = 2
 """Micro-batches at the start of a query that do not count: workers start, code is loaded."""
 TASK_ROWS = 2_500_000
@@ -122,7 +124,7 @@ def measure_stream(spark: SparkSession, case: Case, seed: int) -> dict[str, Any]
         query = write(changes, ParquetSink(str(Path(name, "changes"))), checkpoint=checkpoint, trigger="once")
         query.awaitTermination()
         progress: list[Any] = [one for one in query.recentProgress if one.numInputRows]
-        equal = _written(Path(name, "changes")) == _changes(case, seed)
+        equal = written(Path(name, "changes")) == _changes(case, seed)
     full = progress[min(SKIPPED, len(progress) - 1) :]
     rows = sum(one.numInputRows for one in full)
     seconds = statistics.median(one.durationMs["triggerExecution"] for one in full) / 1e3
@@ -137,19 +139,20 @@ def measure_stream(spark: SparkSession, case: Case, seed: int) -> dict[str, Any]
     }
 
 
-def _changes(case: Case, seed: int) -> set[tuple[int, str, int]]:
+def _changes(case: Case, seed: int) -> Counter[Change]:
     kept = sk.SlidingWindow(case.preference, duration=case.length, check_ids=False)
-    found: set[tuple[int, str, int]] = set()
+    found: Counter[Change] = Counter()
     for start in range(0, case.rows, CHUNK):
         part = pa.Table.from_batches(case.generated(seed).batches(start, min(case.rows, start + CHUNK)))
         ids, times = (part.column(name).to_numpy() for name in ("id", "time"))
-        found |= {(time, change, one) for time, change, one in kept.extend(part, times=times, ids=ids)}
+        found.update(map(tuple, kept.extend(part, times=times, ids=ids)))
     return found
 
 
-def _written(folder: Path) -> set[tuple[int, str, int]]:
+def written(folder: Path) -> Counter[Change]:
+    """The changes of a sink, each as often as it is there."""
     table = pq.read_table(folder, columns=["time", "change", "id"])
-    return set(zip(*(table.column(name).to_pylist() for name in ("time", "change", "id")), strict=True))
+    return Counter(zip(*(table.column(name).to_pylist() for name in ("time", "change", "id")), strict=True))
 
 
 # -- all ---------------------------------------------------------------------------------------------------------------

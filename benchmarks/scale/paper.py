@@ -4,15 +4,18 @@ A micro-batch of a window goes through four stages, one after the other: tasks m
 drop what can never matter (`prune`); what is left goes through a shuffle to the merge of its key (`merge`); the driver
 plans, starts tasks, collects the changes and writes them (`driver`). The first two are shared by all executors, the
 third by as many as there are keys, the last by nobody. A rate can be kept up with when the sum is no longer than the
-interval. The model knows nothing of the network's bandwidth, of what the driver takes to schedule many tasks, of
-stragglers and of faults: what it says is the most that can be hoped for.
+interval. The model assumes that a window is at least as long as a micro-batch: in a shorter one rows expire before
+others come that would dominate them, and more are left. It knows nothing of the network's bandwidth, of what the driver
+takes to schedule many tasks, of stragglers and of faults: what it says is the most that can be hoped for. `beside` puts
+it next to the micro-batches that were measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -74,12 +77,34 @@ class Costs:
     """Changes for each row that reaches the merge."""
     row_bytes: float
     """Of a row in the shuffle and in the state."""
+    compare: float = 0.0
+    """Of `prune`, for a row, what is not its way to Python: rows that are there as Arrow are compared."""
 
-    def sent(self, rows: float, executors: int) -> float:
+    seen: tuple[float, float] = (0.0, math.inf)
+    """The fewest and the most rows in a task that `left` was measured on."""
+
+    def sent(self, rows: float, tasks: int) -> float:
         """Of so many rows in a micro-batch, how many reach the merge."""
         factor, power = self.left
-        each = rows / executors
-        return min(rows, executors * factor * math.pow(each, power))
+        return min(rows, tasks * factor * math.pow(rows / tasks, power))
+
+    def mark(self, rows: float, tasks: int) -> str:
+        """A star where tasks have more rows, or fewer, than any that was measured."""
+        least, most = self.seen
+        return "" if least <= rows / tasks <= most else "*"
+
+    def stages(
+        self, rows: float, executors: int, keys: int = 1, tasks: int | None = None, *, pruned: bool = True
+    ) -> dict[str, float]:
+        """The seconds of each stage of a micro-batch; a task for each executor, unless told otherwise."""
+        tasks = executors if tasks is None else tasks
+        left = self.sent(rows, tasks)
+        return {
+            "source": rows * self.source / executors,
+            "prune": rows * self.prune * pruned / executors + self.task * tasks / executors,
+            "merge": (left if pruned else rows) * self.merge / min(keys, executors),
+            "driver": self.batch + left * self.changed * self.change,
+        }
 
 
 @dataclass(frozen=True)
@@ -92,14 +117,7 @@ class Plan:
 
     def stages(self, costs: Costs, rate: float) -> dict[str, float]:
         """The seconds of each stage, at so many rows a second."""
-        rows = rate * self.interval
-        sent = costs.sent(rows, self.executors)
-        return {
-            "source": rows * costs.source / self.executors,
-            "prune": rows * costs.prune / self.executors + costs.task,
-            "merge": sent * costs.merge / min(self.keys, self.executors),
-            "driver": costs.batch + sent * costs.changed * costs.change,
-        }
+        return costs.stages(rate * self.interval, self.executors, self.keys)
 
     def keeps_up(self, costs: Costs, rate: float) -> bool:
         """Whether a micro-batch is done before the next."""
@@ -138,7 +156,8 @@ def pages(costs: Costs, rate: float = 1e6, executors: int = 100) -> list[str]:
     """Two tables: what the rate needs, and what the executors reach, by interval and keys; and a sentence."""
     factor, power = costs.left
     lines = [
-        f"costs of one core: source {costs.source * 1e9:,.0f} ns a row, prune {costs.prune * 1e9:,.0f} ns a row, "
+        f"costs of one core: source {costs.source * 1e9:,.0f} ns a row, prune {costs.prune * 1e9:,.0f} ns a row "
+        f"(of which {costs.compare * 1e9:,.0f} ns to compare it, the rest to bring it to Python), "
         f"merge {costs.merge * 1e6:,.2f} us a row that reaches it, "
         f"{costs.task * 1e3:,.0f} ms a task; driver {costs.batch:.2f} s a micro-batch, "
         f"{costs.change * 1e6:,.1f} us a change; of m rows in a task "
@@ -154,14 +173,48 @@ def pages(costs: Costs, rate: float = 1e6, executors: int = 100) -> list[str]:
             plan = Plan(executors, interval, keys)
             most = plan.fastest(costs)
             needed = fewest(costs, rate, interval, keys)
-            cells = [f"{interval:g}", str(keys), "none does" if needed is None else f"{needed:,}", f"{most:,.0f}"]
+            enough = "none does" if needed is None else f"{needed:,}{costs.mark(rate * interval, needed)}"
+            reached = f"{most:,.0f}{costs.mark(most * interval, executors)}" if most else "0"
+            cells = [f"{interval:g}", str(keys), enough, reached]
             stages = plan.stages(costs, most)
             sent = costs.sent(most * interval, executors)
             cells += [f"{stages[stage]:.2f}" if most else "" for stage in STAGES]
             cells += [plan.bottleneck(costs, max(most, 1.0))]
             cells += [f"{sent:,.0f}", f"{sent * costs.row_bytes / interval / 1e6:,.1f}"] if most else ["", ""]
             lines.append("| " + " | ".join(cells) + " |")
-    return [*lines, "", f"next: {next_bottleneck(costs, executors)}"]
+    least, greatest = costs.seen
+    return [
+        *lines,
+        "",
+        f"\\* beyond the {least:,.0f} to {greatest:,.0f} rows in a task that were measured: what is left of them is "
+        "extrapolated. A window is taken to be at least as long as a micro-batch.",
+        "",
+        f"next: {next_bottleneck(costs, executors)}",
+    ]
+
+
+def beside(costs: Costs, measured: Sequence[Mapping[str, Any]], dimensions: int, cores: int) -> list[str]:
+    """A table: micro-batches as they were measured, and as the model has them; and where it does not apply."""
+    names = ("part", "master", "batch", "length", "dimensions", "groups", "tasks")
+    head = [*names, "reach", "model", "batch s", "model", "model / measured", "the model"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for one in measured:
+        rows, tasks, keys = float(one["batch"]), one["tasks"], max(1, one["groups"])
+        seconds = sum(costs.stages(rows, cores, keys, tasks, pruned=one["pruned"]).values())
+        cells = [f"{one[name]:,}" if isinstance(one[name], int) else str(one[name]) for name in names]
+        cells += [f"{one['reach']:,.0f}", f"{costs.sent(rows, tasks) if one['pruned'] else rows:,.0f}"]
+        cells += [f"{one['batch s']:.2f}", f"{seconds:.2f}", f"{seconds / one['batch s']:.2f}"]
+        lines.append("| " + " | ".join([*cells, applies(one, dimensions)]) + " |")
+    return lines
+
+
+def applies(one: Mapping[str, Any], dimensions: int) -> str:
+    """Whether a micro-batch is one that the model speaks of, in words."""
+    if one["length"] < one["batch"]:
+        return "not for windows shorter than a micro-batch"
+    if one["dimensions"] != dimensions:
+        return f"is for {dimensions} columns"
+    return "is for rows without groups" if one["groups"] > 1 else "applies"
 
 
 def next_bottleneck(costs: Costs, executors: int = 100, interval: float = 10.0) -> str:

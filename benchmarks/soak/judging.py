@@ -17,6 +17,8 @@ from benchmarks.soak.playing import Outcome
 from skytide.spark.sinks import CurrentTable
 
 CHUNK = 1 << 17
+LONG = 900.0
+"""Seconds of a run from which each role must be judged: its quiet part is longer than a warm-up and a slope need."""
 Change = tuple[int, str, int]
 
 
@@ -91,8 +93,15 @@ def judged(folder: Path, seed: int, outcome: Outcome) -> tuple[list[Compared], l
     problems += [f"{one.name}: {one.missing} missing, {one.surplus} too many" for one in streams if not one.equal]
     if written(folder / "dead", ["id"]):
         problems.append("rows were turned away")
-    problems += [f"memory of {one.role} is not flat" for one in outcome.memory if not one.flat]
-    return streams, problems
+    return streams, [*problems, *of_memory(outcome)]
+
+
+def of_memory(outcome: Outcome) -> list[str]:
+    """Roles whose memory is not flat; and in a long run, in which each has a long life, those that were not judged."""
+    problems = [f"memory of {one.role} is not flat" for one in outcome.memory if one.flat is False]
+    if outcome.seconds >= LONG:
+        problems += [f"memory of {one.role} was not judged" for one in outcome.memory if one.flat is None]
+    return problems
 
 
 def _followed(folder: Path, outcome: Outcome, problems: list[str]) -> Compared:

@@ -1,8 +1,8 @@
 """Lives of the pipeline, what befalls them, and a network of sites beside it; everything in one event loop.
 
 Faults come one after the other, each when the pipeline has gone on since the one before. Every kind comes at least
-once, and they come at random until the time is up. For the last part of it the driver is left alone, so that its memory
-can be seen over one long life. At the end sites rest, and a last life processes what is left.
+once, and they come at random until the time is up. For the last part of it driver and coordinator are left alone, so
+that their memory can be seen over one long life. At the end sites rest, and a last life processes what is left.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 150.0
 """Seconds in which a micro-batch must end, whatever has happened."""
 QUIET_SHARE = 0.4
-"""Of the time, at its end, in which the driver is left alone."""
+"""Of the time, at its end, in which driver and coordinator are left alone."""
 DRIVER_KILLED = "driver killed"
 ENDED = "driver ended by itself, and was started again"
 MOST_ENDED = 3
@@ -47,6 +47,8 @@ class Outcome:
     """What has happened."""
 
     faults: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    """Of load and faults."""
     lives: int = 0
     batches: Counter[str] = field(default_factory=Counter)
     rows: int = 0
@@ -265,7 +267,7 @@ async def played(settings: Settings, seconds: float, pause: float, seed: int, me
         if settings.url:
             # A failure of one must not leave the other waiting.
             async with asyncio.TaskGroup() as both:
-                network = both.create_task(faults.played(world, seconds, seed, at_rest))
+                network = both.create_task(faults.played(world, seconds, seed, at_rest, spared=QUIET_SHARE))
                 both.create_task(spark())
             outcome.network = await asyncio.to_thread(faults.judged, world, network.result())
             outcome.network["at rest"] = network.result()["last"]["number"]
@@ -278,6 +280,7 @@ async def played(settings: Settings, seconds: float, pause: float, seed: int, me
         await pipeline.kill()
         await proxy.stop()
     outcome.memory = memory.verdicts()
+    outcome.seconds = seconds
     return outcome
 
 

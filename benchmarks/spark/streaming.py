@@ -15,6 +15,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 
 import skytide as sk
 from benchmarks import machine
+from benchmarks.scale.job import Change, written
 from skytide.spark import CurrentTable, ParquetSink, local_session, window, write
 from skytide.spark.streaming.operator import MERGED, PRUNED
 from skytide.streams.generators import generate
@@ -117,21 +119,15 @@ def rows_per_second(progress: list[Any]) -> float:
     return float(statistics.median(one.numInputRows / one.durationMs["triggerExecution"] * 1000 for one in full))
 
 
-def expected(stream: Stream, values: Any, length: int) -> set[tuple[int, str, int]]:
+def expected(stream: Stream, values: Any, length: int) -> Counter[Change]:
     """The changes of the definition's engine on one machine, up to the last instant that the stream closes."""
     kept = sk.SlidingWindow(sk.Preference.columns(stream.dimensions), duration=length, check_ids=False)
     total = stream.rows * stream.batches
-    found = set()
+    found: Counter[Change] = Counter()
     for start in range(0, total, 1 << 20):
         times = np.arange(start, min(total, start + (1 << 20)))
-        found |= set(kept.extend(values[times], times=times, ids=times))
-    return {tuple(change) for change in found}
-
-
-def written(folder: Path) -> set[tuple[int, str, int]]:
-    table = pq.read_table(folder / "changes", columns=["time", "change", "id"])
-    columns = [table.column(name).to_pylist() for name in ("time", "change", "id")]
-    return set(zip(*columns, strict=True))
+        found.update(map(tuple, kept.extend(values[times], times=times, ids=times)))
+    return found
 
 
 def measure(spark: SparkSession, stream: Stream, lengths: list[int], say: Any) -> list[dict[str, Any]]:
@@ -164,7 +160,7 @@ def measure(spark: SparkSession, stream: Stream, lengths: list[int], say: Any) -
                 "sent_per_million": sent / sum(one.numInputRows for one in full) * 1e6,
                 "retained": progress[-1].observedMetrics[MERGED].retained,
                 "changes": sum(one.observedMetrics[MERGED].changes or 0 for one in progress),
-                "equal": written(folder) == expected(stream, values, length),
+                "equal": written(folder / "changes") == expected(stream, values, length),
             }
             lines.append(line)
             say(

@@ -28,7 +28,8 @@ def test_the_batch_benchmark_runs_and_its_answers_are_equal(
     assert report["equal"] and said[-1] == "all answers are equal"
     (cell,), (plain,), (merge,) = report["cells"], report["sql"], report["merge"]
     assert set(cell["seconds"]) == {batch.OURS, batch.STABLE, batch.ONE_TASK, batch.LOCAL}
-    assert plain["shape"]["rows"] == 200 and set(plain["seconds"]) == {batch.OURS, batch.EXISTS}
+    # Both sides are timed alike: a time that has no worst was taken on another way.
+    assert plain["shape"]["rows"] == 200 and set(plain["seconds"]) == set(plain["worst"]) == {batch.OURS, batch.EXISTS}
     assert cell["skyline"] <= cell["filtered"] < 3000
     assert merge["reach"][1] * 2000 / 1e6 == merge["skyline"]
     assert list(merge["reach"].values()) == sorted(merge["reach"].values())
