@@ -2,8 +2,8 @@
 
 It reads the files of FOLDER/in as a stream, one per micro-batch, and writes changes, dead letters and the current
 answer beside them. `--crash 2:before` kills the driver, Java and all, in micro-batch 2 before its changes are written;
-`2:after` when they are, but Spark does not know it yet. `--executor` kills an executor in the middle of a task, once.
-`--room COMMAND` does what makes room once the job has failed, and does the job again in a new session.
+`2:after` when they are, but Spark does not know it yet. `--room COMMAND` does what makes room once the job has failed,
+and does the job again in a new session.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,43 +48,16 @@ class Deadly:
         return last
 
 
-def deadly_task(flag: str) -> Any:
-    """A task that kills its executor when it sees the row `r100`, the first time."""
-
-    def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if "r100" in batch.column("key").to_pylist() and not Path(flag).exists():
-                Path(flag).touch()
-                os.kill(executor_of(os.getpid()), signal.SIGKILL)
-            yield batch
-
-    return passed
-
-
-def executor_of(process: int) -> int:
-    """The executor above a worker process."""
-    while process > 1:
-        with Path(f"/proc/{process}/cmdline").open("rb") as command:
-            if b"CoarseGrainedExecutorBackend" in command.read():
-                return process
-        with Path(f"/proc/{process}/stat").open() as stat:
-            process = int(stat.read().rpartition(")")[2].split()[1])
-    raise RuntimeError("this process has no executor above it")
-
-
-def stream(spark: SparkSession, folder: Path, case: Case, deadly: bool) -> DataFrame:
+def stream(spark: SparkSession, folder: Path, case: Case) -> DataFrame:
     schema = f"t {case.times}, key STRING, g BIGINT, a DOUBLE, b DOUBLE, tags ARRAY<STRING>"
-    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in")).repartition(2)
-    return rows.mapInArrow(deadly_task(str(folder / "killed")), rows.schema) if deadly else rows
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in")).repartition(2)
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--checkpoint", type=Path)
-    parser.add_argument("--master", default="local[2]")
     parser.add_argument("--crash", default="")
-    parser.add_argument("--executor", action="store_true")
     parser.add_argument("--duration", type=int, default=12)
     parser.add_argument("--room", default="")
     return parser.parse_args(arguments)
@@ -96,7 +68,7 @@ def work(spark: SparkSession, asked: argparse.Namespace) -> None:
     case = Case(duration=asked.duration)
     checkpoint = str(asked.checkpoint or asked.folder / "checkpoint")
     changes = window(
-        stream(spark, asked.folder, case, asked.executor),
+        stream(spark, asked.folder, case),
         PREFERENCE,
         time="t",
         id="key",
@@ -124,7 +96,7 @@ def work(spark: SparkSession, asked: argparse.Namespace) -> None:
 def main(arguments: list[str]) -> int:
     asked = parsed(arguments)
     for command in (asked.room, ""):
-        spark = local_session(asked.master, **{**SMALL_JVM, "spark.executor.memory": "512m"})
+        spark = local_session("local[2]", **SMALL_JVM)
         try:
             work(spark, asked)
         except Exception as problem:

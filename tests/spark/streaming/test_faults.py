@@ -1,4 +1,4 @@
-"""What breaks is mended by starting again: nothing lost, nothing doubled."""
+"""What breaks is mended by starting again: nothing lost, nothing doubled. Executors: tests.test_benchmark_soak."""
 
 from __future__ import annotations
 
@@ -16,11 +16,4 @@ def test_a_killed_driver_loses_and_doubles_nothing(spark: SparkSession, folder: 
     for crash in ("1:before", "2:after"):
         assert job(folder, "--crash", crash).returncode == -signal.SIGKILL
     again(spark, folder)
-    check(folder)
-
-
-def test_a_killed_executor_is_made_up_for(folder: Path) -> None:
-    ended = job(folder, "--master", "local-cluster[2,1,1024]", "--executor")
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert (folder / "killed").exists()
     check(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ def test_state_of_another_query_and_damaged_state_are_refused(spark: SparkSessio
     check(folder)
 
 
+@pytest.mark.skipif(not shutil.which("unshare"), reason="a small disk needs unshare and mount, of util-linux")
 def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_room(folder: Path) -> None:
     disk = folder / "disk"
     disk.mkdir()
