@@ -30,14 +30,15 @@ _LOOPBACK = "127.0.0.1"
 _CONNECT_PORT = 15002
 _SECONDS_TO_ANSWER = 10
 # Spark announces a changed log level where the gateway's own logger has none, and prints the whole stack of every task
-# that fails, in addition to the exception that the caller gets.
-_LOGGING = """\
+# that fails, in addition to the exception that the caller gets. A record is one line, whatever it says.
+_LOGGING = r"""
 status = error
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex{short.message}
+appender.console.layout.alwaysWriteExceptions = false
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %replace{%m %ex{short.message}}{\\s*\\n\\s*}{ }%n
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer

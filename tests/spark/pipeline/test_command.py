@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -37,17 +38,19 @@ def until_batches(stream: IO[str], count: int) -> Iterator[str]:
 
 
 def test_a_stream_that_signals_stop_goes_on_with_nothing_lost_or_doubled(spark: SparkSession, tmp_path: Path) -> None:
-    """Ctrl-C reaches every process of the terminal, SIGTERM only ours."""
-    rows = flights(tmp_path, parts=10)
+    """Ctrl-C reaches every process of the terminal, SIGTERM only ours; said twice, it stops within a micro-batch."""
+    rows = flights(tmp_path, parts=15)
     text = STREAM.replace('trigger = "once"', 'trigger = "100ms"\nmaster = "local[1]"') + SMALL
     text = text.replace("[query]", "[source.options]\nmaxFilesPerTrigger = 1\n[query]")
     (tmp_path / "pipeline.toml").write_text(text)
     command = [sys.executable, "-m", "skytide.cli", "run", str(tmp_path / "pipeline.toml")]
-    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+    for number, status, times in ((signal.SIGINT, 130, 1), (signal.SIGTERM, 143, 1), (signal.SIGTERM, 143, 2)):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
         assert process.stderr is not None
         said = list(until_batches(process.stderr, 2))
-        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+        for pause in (0, 0.2)[:times]:
+            time.sleep(pause)
+            (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
         said += list(process.stderr)
         assert process.wait() == status, said
         process.stderr.close()

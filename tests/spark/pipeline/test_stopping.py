@@ -19,11 +19,13 @@ def test_a_signal_ends_a_run_at_once_with_the_status_of_shells(number: int, stat
     assert signal.getsignal(number) is before
 
 
-def test_where_a_run_is_patient_the_first_signal_is_noted_and_the_second_ends_it() -> None:
+def test_where_a_run_is_patient_signals_are_noted_and_the_third_ends_it() -> None:
     with Signals() as signals:
         signals.patient = True
         os.kill(os.getpid(), signal.SIGTERM)
-        assert signals.received == signal.SIGTERM
+        assert signals.received == signal.SIGTERM and not signals.urgent
+        os.kill(os.getpid(), signal.SIGINT)
+        assert signals.received == signal.SIGTERM and signals.urgent
         with pytest.raises(Stopped) as caught:
             os.kill(os.getpid(), signal.SIGINT)
         assert caught.value.status == 143

@@ -51,7 +51,7 @@ def run(pipeline: Pipeline, say: Say, *, enough: Callable[[], bool] = lambda: Fa
                     return _job(spark, pipeline, signals, say, enough)
             finally:
                 # A second signal now would leave a JVM behind.
-                signals.patient, signals.received = True, None
+                signals.patient, signals.received, signals.urgent = True, None, False
                 if started:
                     with contextlib.suppress(Exception):
                         spark.stop()
@@ -153,7 +153,8 @@ class _Following:
                     waiting_since = self.tally.batches
                     if told:
                         self.say("stopping after this micro-batch; the same signal again stops at once")
-                if self.tally.batches > waiting_since or not self.query.status["isTriggerActive"]:
+                done = self.tally.batches > waiting_since or not self.query.status["isTriggerActive"]
+                if done or self.signals.urgent:
                     break
         except Stopped:
             pass

@@ -7,6 +7,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
+from skytide.spark.pipeline.quiet import stopping
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -27,11 +29,12 @@ class Signals:
     """Takes the signals while a run lasts.
 
     Normally a signal raises `Stopped` at once. Where `patient` is set, the first is only noted in `received`, so that
-    the run can end at a good moment, and the second raises.
+    the run can end at a good moment, the second in `urgent`, and the third raises.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
+        self.urgent = False
         self.patient = False
         self._before: dict[int, Any] = {}
 
@@ -48,9 +51,11 @@ class Signals:
             self._before.setdefault(number, before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        again = self.received is not None
+        enough = self.urgent or not self.patient
+        self.urgent = self.received is not None
         self.received = self.received or number
-        if again or not self.patient:
+        if enough:
+            stopping.set()  # a call of Spark's that is cut short here is no fault
             raise Stopped(self.received)
 
     def __exit__(
