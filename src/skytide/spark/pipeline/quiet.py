@@ -75,13 +75,13 @@ def quiet_loggers() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
     callers = [logging.getLogger(name) for name in _CALLERS]
-    for logger in callers:
-        logger.addFilter(_unless_cut_short)
+    for caller in callers:
+        caller.addFilter(_unless_cut_short)
     try:
         yield
     finally:
-        for logger in callers:
-            logger.removeFilter(_unless_cut_short)
+        for caller in callers:
+            caller.removeFilter(_unless_cut_short)
         for logger, level in zip(loggers, before, strict=True):
             logger.setLevel(level)
 
