@@ -142,13 +142,26 @@ def test_a_row_with_half_its_values_names_its_place(updates: Path) -> None:
     assert [word for word in ("updates.csv", "row 7", "column 'a'") if word not in said] == []
 
 
-def test_updates_whose_result_is_not_a_number_are_not_left_out_silently(tmp_path: Path) -> None:
-    path = tmp_path / "updates.csv"
-    path.write_text("day,who,a,b\n1,x,inf,1\n2,x,-inf,1\n2,y,1,1\n2,y,,1\n3,x,1,1\n")
-    call = ["snapshots", str(path), *PLAIN, "--op", "add", "--nulls", "drop"]
-    result = run(*call, "--dead-letters", tmp_path / "dead.csv")
-    assert "1 update(s) not taken: the result is not a number" in result.stderr
-    assert lines(result) == ["1,+,x", "2,-,x", "2,+,y"]
+@pytest.mark.parametrize("frequent", [[], ["--frequent", "0.5", "--over", "2"]])
+def test_updates_whose_result_is_not_a_number_go_to_the_dead_letters(tmp_path: Path, frequent: list[str]) -> None:
+    path, dead = tmp_path / "updates.csv", tmp_path / "dead.csv"
+    # The last of them shows when time runs on, after all rows.
+    path.write_text("day,who,a,b\n1,x,inf,1\n2,x,-inf,1\n2,y,1,1\n2,y,,1\n3,x,1,1\n4,x,-inf,2\n")
+    call = ["snapshots", str(path), *PLAIN, "--op", "add", *frequent, "--nulls", "drop"]
+    result = run(*call, "--dead-letters", dead)
+    assert result.stderr == ""
+    reason = "the update of x at {}: the result is not a number (as inf - inf)"
+    assert dead.read_text().splitlines() == [
+        "file,row,reason",
+        f'{path},4,"some values are missing, but not all"',
+        f"{path},,{reason.format(2)}",
+        f"{path},,{reason.format(4)}",
+    ]
+    if not frequent:
+        assert lines(result) == ["1,+,x", "2,-,x", "2,+,y"]
+    assert "3 row(s) not taken, the first: " in run(*call).stderr
+    path.write_text("day,who,a,b\n1,x,inf,1\n2,x,-inf,1\n")
+    assert f"the first: {path}: {reason.format(2)}; --dead" in run(*call).stderr
     assert "not a number" not in run(*call[:-1], "worst").stderr
 
 

@@ -19,6 +19,7 @@ import pytest
 from skytide.cli import _engines, verify
 from skytide.errors import MissingDependencyError
 from skytide.monitors.sliding.window import SlidingWindow
+from skytide.monitors.snapshots.changes import NONE_SPOILED
 from skytide.monitors.snapshots.snapshots import Snapshots
 from skytide.monitors.uncertain.window import UncertainWindow
 from skytide.protocols.filtering import schedule
@@ -404,6 +405,21 @@ def test_rows_that_are_wrongly_left_out_are_caught(kind: str, tmp_path: Path, mo
     monkeypatch.setattr(monitor, "extend", forgetful)
     result = run("verify", kind, path, *CALLS[kind])
     assert result.exit_code == 1 and "the rows that were not taken are others" in result.stdout
+
+
+@pytest.mark.usefixtures("briefly")
+def test_updates_that_are_silently_left_out_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, call = tmp_path / "spoiled.csv", [*CALLS["snapshots"], "--op", "add", "--nulls", "drop"]
+    path.write_text("id,t,a,b\nx,1,inf,1\nx,2,-inf,1\ny,2,1,1\ny,3,,1\nx,4,-inf,2\n")
+    agreed("snapshots", path, *call)
+    monkeypatch.setattr(Snapshots, "extend", _without_spoiled(Snapshots.extend))
+    result = run("verify", "snapshots", path, *call)
+    assert result.exit_code == 1
+    assert "1 update(s) were left out for their results, but 2 are due" in result.stdout
+
+
+def _without_spoiled(right: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *rest, **more: dataclasses.replace(right(self, *rest, **more), spoiled=NONE_SPOILED)
 
 
 @pytest.mark.usefixtures("briefly")

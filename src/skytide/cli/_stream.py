@@ -81,8 +81,9 @@ class Run:
                     self._told.ended()
         if refused and not dead_letters:
             first = refused[0]
+            place = first["file"] if first["row"] is None else f"{first['file']}, row {first['row']}"
             Voice.here().warn(
-                f"skytide: {len(refused)} row(s) not taken, the first: {first['file']}, row {first['row']}: "
+                f"skytide: {len(refused)} row(s) not taken, the first: {place}: "
                 f"{first['reason']}; --dead-letters FILE lists them"
             )
 
@@ -102,6 +103,7 @@ class Run:
             if self._told is not None:
                 self._told.advanced(moment, changes)
             yield self._table(changes)
+        refused += self._last_letters()
         yield self._schema.empty_table()
 
     def _teller(self, watch: Watch) -> Told:
@@ -283,6 +285,10 @@ class Run:
         reasons |= {int(row): self._reason(False) for row in changes.bad}
         places = [(*batch.place(row), reasons[row]) for row in sorted(reasons)]
         return [{"file": file, "row": row, "reason": reason} for file, row, reason in places]
+
+    def _last_letters(self) -> list[dict[str, Any]]:
+        """What was found out of rows when nobody knew their places any more."""
+        return []
 
     def _reason(self, late: bool) -> str:
         """Why a row was not taken: it was late, or the missing-value policy left it out."""

@@ -11,11 +11,9 @@ from skytide.cli._options import data_argument, nulls_option, output_option, pre
 from skytide.cli._progress import opened
 from skytide.cli._stream import ObjectsRun, number_or_text
 from skytide.cli._stream_options import check_outputs, letters_option
-from skytide.cli._voice import Voice
 from skytide.cli._watch import About, Watch, told, watch_options
 
 if TYPE_CHECKING:
-    from skytide.cli._batch import Batch
     from skytide.model import MissingPolicy
 
 
@@ -116,9 +114,6 @@ def command(
         watch.began(About("snapshots" if frequent is None else "frequent", data, preference, shown))
         run.to(output, dead_letters, None)
     series.write()
-    spoiled = monitor.stats()["bad"] - run.lacking
-    if spoiled:  # found when their snapshots are complete, by which time nobody knows their rows
-        Voice.here().warn(f"skytide: {spoiled} update(s) not taken: the result is not a number (as inf - inf)")
 
 
 class _Series:
@@ -134,6 +129,8 @@ class _Series:
             share: Any = 1 if theta is None else theta
             self._frequent = Frequent(theta=share, over=over or 1, history=history is not None)
         self.preference, self.lengths = monitor.preference, monitor.lengths
+        self.spoiled: list[tuple[Any, Any]] = []
+        """Times and ids of updates that were not taken when their snapshots were complete."""
 
     @property
     def latest(self) -> Any:
@@ -150,6 +147,8 @@ class _Series:
         return self._counted(self._monitor.advance(now))
 
     def _counted(self, found: Any) -> Any:
+        if len(found.spoiled.times):
+            self.spoiled.append(found.spoiled)
         if self._frequent is None:
             return found
         counted = self._frequent.extend(found, snapshots=found.snapshots)
@@ -181,12 +180,19 @@ class _Series:
 class _Run(ObjectsRun):
     """A pass over updates; a row is an update, not a row of a window."""
 
-    lacking = 0
-    """How many rows were left out because some of their values are missing."""
+    def _last_letters(self) -> list[dict[str, Any]]:
+        """Updates whose results are no numbers, which shows when their snapshots are complete."""
+        import numpy as np
 
-    def _letters(self, batch: Batch, changes: Any) -> list[dict[str, Any]]:
-        self.lacking += len(changes.bad)
-        return super()._letters(batch, changes)
+        from skytide.model import Changes
+
+        letters = []
+        for times, ids in self._window.spoiled:
+            table = self._table(Changes.of(times, np.ones(len(times), np.int8), ids))
+            for time, one in zip(table.column("time").to_pylist(), ids.tolist(), strict=True):
+                reason = f"the update of {one} at {time}: the result is not a number (as inf - inf)"
+                letters.append({"file": self._source.label, "row": None, "reason": reason})
+        return letters
 
     def _reason(self, late: bool) -> str:
         if late:

@@ -12,6 +12,7 @@ import pytest
 
 import skytide as sk
 from skytide.errors import IdError, InputError, OptionError, SkytideError, WindowError
+from skytide.monitors.snapshots.changes import SnapshotChanges
 from tests.monitors.snapshots.streams import listed
 
 NAN, INF = float("nan"), float("inf")
@@ -224,7 +225,22 @@ def test_what_the_policy_drop_leaves_out_is_reported_and_counted() -> None:
     assert listed(monitor.advance(7)) and monitor.stats()["bad"] == 3
     found = monitor.advance(9)
     assert listed(found) == [] and found.snapshots.tolist() == []
+    assert [part.tolist() for part in found.spoiled] == [[8], ["n"]]
     assert monitor.stats()["bad"] == 4 and monitor.stats()["rows"] == 5 and monitor.values("n") == (INF, 0.0)
+
+
+def test_spoiled_updates_are_told_by_every_way_to_complete_a_snapshot() -> None:
+    def told(found: SnapshotChanges) -> list[tuple[int, str]]:
+        return list(zip(*(part.tolist() for part in found.spoiled), strict=True))
+
+    monitor = sk.Snapshots(sk.Preference.columns(1), nulls="drop", op="add")
+    first = monitor.apply([("a", (INF,)), ("b", (-INF,)), ("b", (INF,))], 1)
+    second = monitor.apply([("a", (-INF,))], 2)
+    third = monitor.extend(np.array([[-INF], [INF]]), [3, 4], ids=["a", "b"])
+    assert [told(found) for found in (first, second, third)] == [[(1, "b")], [(2, "a")], [(3, "a")]]
+    together = SnapshotChanges.concatenate([first, second, third, monitor.advance(9)])
+    assert told(together) == [(1, "b"), (2, "a"), (3, "a"), (4, "b")]
+    assert monitor.stats()["bad"] == 4 and told(monitor.advance(10)) == []
 
 
 def test_under_the_policy_worst_every_row_counts() -> None:

@@ -123,6 +123,8 @@ class Rows:
     """The pieces of DATA: file, number of the first row in it, position."""
     unusable: str = ""
     """Why DATA must be refused as a whole, if it must."""
+    spoiled: int = 0
+    """Of the rows that are taken, how many turn out to have results that are no numbers, and are then left out."""
 
     def place(self, position: int) -> tuple[str, int]:
         """The file and the number in it of the row at a position of DATA."""

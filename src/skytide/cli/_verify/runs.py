@@ -131,7 +131,11 @@ def letters_wrong(rows: Rows, told: Told) -> Disagreement | None:
     """Whether the rows that a run did not take are the right ones."""
     expected = {(*rows.place(row), "late") for row in rows.late.tolist()}
     expected |= {(*rows.place(row), "missing") for row in rows.bad.tolist()}
-    found = [(one["file"], one["row"], "missing" if "missing" in one["reason"] else "late") for one in told.letters]
+    nowhere = sum(one["row"] is None for one in told.letters)
+    if nowhere != rows.spoiled:
+        return Disagreement(f"{nowhere} update(s) were left out for their results, but {rows.spoiled} are due")
+    placed = [one for one in told.letters if one["row"] is not None]
+    found = [(one["file"], one["row"], "missing" if "missing" in one["reason"] else "late") for one in placed]
     if len(found) == len(set(found)) and set(found) == expected:
         return None
     missing, wrong = sorted(expected - set(found)), sorted(set(found) - expected)

@@ -138,6 +138,8 @@ class Verification:
             first[place] = next((before for before in first if streams[before].same(stream)), place)
         distinct = sorted(set(first.values()))
         found = compare(population, [streams[place] for place in distinct], self._pace(), self._watch)
+        if isinstance(population, Updates):
+            rows.spoiled = population.spoiled
         findings = dict(zip(distinct, found.findings, strict=True))
         open_ones = [place for place in distinct if findings[place] is None]
         if len(open_ones) > 1:

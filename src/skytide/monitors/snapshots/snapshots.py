@@ -35,7 +35,7 @@ from skytide.monitors.sliding.groups import Groups
 from skytide.monitors.sliding.ids import net
 from skytide.monitors.sliding.waiting import Arrivals, Waiting, no_arrivals
 from skytide.monitors.snapshots import stored
-from skytide.monitors.snapshots.changes import SnapshotChanges
+from skytide.monitors.snapshots.changes import NONE_SPOILED, SnapshotChanges, Spoiled
 from skytide.monitors.snapshots.choice import METHODS, maker
 from skytide.monitors.snapshots.names import Names
 from skytide.monitors.snapshots.objects import NOWHERE, Effect, Objects
@@ -156,9 +156,9 @@ class Snapshots:
             raise
         moment = self._clock.times(np.array([key]))
         if not len(found.snapshots):
-            found = SnapshotChanges.over(found, moment)
+            found = SnapshotChanges.over(found, moment, found.spoiled)
         elif found.snapshots[-1] != moment[0]:
-            found = SnapshotChanges.over(found, np.append(found.snapshots, moment))
+            found = SnapshotChanges.over(found, np.append(found.snapshots, moment), found.spoiled)
         else:
             return found
         self._tallies["snapshots"] += 1
@@ -171,7 +171,7 @@ class Snapshots:
         `advance`. Rows for a snapshot that is complete are late and are not taken; nor are rows that the policy `drop`
         leaves out: their positions are in `late` and `bad` of the result, and they are counted. An update whose result
         is not a number (inf - inf) is refused under the policy `error`; under `drop` it is found when its snapshot is
-        complete, leaves its object as it was, and is counted only. Otherwise as `apply`.
+        complete, leaves its object as it was, is counted, and is in `spoiled` of that result. Otherwise as `apply`.
         """
         table, ids, op = opened(updates, self.preference, ids, op)
         return self._extend(table, times, ids, op) if row_count(table) else self._nothing()
@@ -427,7 +427,11 @@ class Snapshots:
     def _play(self, due: Arrivals, effect: Effect) -> SnapshotChanges:
         if not len(due.keys):
             return self._nothing()
-        sound = due.keys if not effect.bad else due.keys[effect.verdicts != BAD]
+        sound, spoiled = due.keys, NONE_SPOILED
+        if effect.bad:
+            unsound = effect.verdicts == BAD
+            sound = due.keys[~unsound]
+            spoiled = Spoiled(self._clock.times(due.keys[unsound]), self._names.ids(due.handles[unsound]))
         snapshots = sound[np.concatenate((np.ones(min(1, len(sound)), bool), sound[1:] != sound[:-1]))]
         self._tallies["rows"] -= effect.bad
         self._tallies["bad"] += effect.bad
@@ -442,7 +446,7 @@ class Snapshots:
         self._tallies["left"] += len(signs) - entered
         changes = Changes.of(self._clock.times(keys), signs, self._names.ids(numbers))
         self._sweep()
-        return SnapshotChanges.over(changes, self._clock.times(snapshots))
+        return SnapshotChanges.over(changes, self._clock.times(snapshots), spoiled)
 
     def _nothing(self) -> SnapshotChanges:
         """No changes, in the form that changes have: times and ids of the monitor's kinds."""
