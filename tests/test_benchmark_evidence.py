@@ -1,4 +1,4 @@
-"""The evidence: what the first page claims has a line in the report, by a rule that can fail; results are kept."""
+"""The evidence: what the README claims has a line in the report, by a rule that can fail; results are kept."""
 
 from __future__ import annotations
 

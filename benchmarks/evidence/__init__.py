@@ -1,1 +1,1 @@
-"""Everything that the first page claims, run and judged by one command; `skytide bench evidence`."""
+"""Everything that the README claims, run and judged by one command; `skytide bench evidence`."""

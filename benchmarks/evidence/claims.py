@@ -1,4 +1,4 @@
-"""What the first page claims, each beside the part that shows it, and what that part found.
+"""What the README claims, each beside the part that shows it, and what that part found.
 
 A claim is judged by a bar that follows from its words. A smoke run is too small for that, and judges answers alone. A
 part that was left out, for want of a peer or of data, judges nothing.

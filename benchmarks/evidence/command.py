@@ -1,4 +1,4 @@
-"""`skytide bench evidence`: all that the first page claims, run by one command, judged, in one report.
+"""`skytide bench evidence`: all that the README claims, run by one command, judged, in one report.
 
     skytide bench evidence --list
     skytide bench evidence --only window batch --out evidence/

@@ -61,7 +61,7 @@ def _opening(found: list[tuple[Claim, Found]], size: str) -> list[str]:
     holds = [one.holds for _, one in found if one.holds is not None]
     return [
         f"`skytide bench evidence --size {size}` ({SIZES[size]}) makes this page: it runs the benchmarks below, one "
-        "after the other, each of which checks its answers, and judges what the first page of Skytide claims by them.",
+        "after the other, each of which checks its answers, and judges by them what the README of Skytide claims.",
         f"{sum(holds)} of {len(holds)} claims that can be judged hold.",
     ]
 
