@@ -42,7 +42,7 @@ sizes: dict[Process, int] = {}
 
 
 def memory_of(role: str, mib_per_minute: float, seconds: float, base: float = 100.0) -> Memory:
-    memory = Memory(heap=500.0)
+    memory = Memory({processes.DRIVER_JVM: 900.0, processes.EXECUTOR: 500.0})
     process = Sampled(1, 0, 0, role)
     for second in range(int(seconds)):
         # What is there at first does not count.

@@ -5,7 +5,7 @@
     skytide bench evidence --size full
 
 Parts run one after the other, with nothing beside them. What has ended is kept in --out and is not run again there;
-`--again` does. The exit status is 1 where a part fails or finds a wrong answer.
+`--again` does, and other code. The exit status is 1 where a part fails or finds a wrong answer.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def main(argv: list[str]) -> int:
     folder, failed = Folder(chosen.out), dict[str, int]()
     for name in chosen.only:
         part = part_of(name)
-        known = None if chosen.again else folder.get(part, chosen.size)
+        known = None if chosen.again else folder.done(part, chosen.size)
         if known is None:
             print(f"{name}: {shown(part.words(chosen.size))}", file=sys.stderr, flush=True)
             known = run(part, chosen.size, folder.papers, lambda line: print(line, file=sys.stderr, flush=True))
             folder.put(part, known)
-        if known["status"]:
+        if known["status"] or known["found"] is None:
             failed[name] = known["status"]
     kept = {part.name: known for part in PARTS if (known := folder.get(part, chosen.size)) is not None}
     document, page = report.write(chosen.out, kept, chosen.size)

@@ -2,7 +2,7 @@
 
 A part runs by `skytide bench`, with nothing beside it, since times are taken. What it prints and finds is one file in
 the folder of the results, with the machine, the versions and how busy the machine was; a part whose file is there, from
-the same call, is not run again.
+the same call of the same code, and that ended well, is not run again.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ PARTS = (
         "fragmented",
         "Messages about objects in fragments",
         "fragmented --quick --parts correlation types",
-        "fragmented --parts correlation change types",
+        "fragmented --parts correlation change types weather movies",
         "fragmented --full",
     ),
     Part(
@@ -115,7 +115,7 @@ PARTS = (
         "spark-streams",
         "Windows on Spark",
         "spark --parts streaming --quick",
-        "spark --parts streaming --windows 1e6",
+        "spark --parts streaming",
         "spark --parts streaming",
     ),
     Part(
@@ -155,12 +155,18 @@ class Folder:
         self.papers = path / PAPERS
 
     def get(self, part: Part, size: str) -> Kept | None:
-        """What is known of a part, if it was called as it would be now and came to its end."""
+        """What is known of a part, if it was called as it would be now, however it ended."""
         path = self._parts / f"{part.name}.json"
         if not path.exists():
             return None
         found: Kept = json.loads(path.read_text(encoding="utf-8"))
-        return found if found["call"] == shown(part.words(size)) and found["found"] is not None else None
+        return found if found["call"] == shown(part.words(size)) else None
+
+    def done(self, part: Part, size: str) -> Kept | None:
+        """What is known of a part that ended well with the code that is here."""
+        found = self.get(part, size)
+        well = found is not None and not found["status"] and found["found"] and found["code"] == machine.code()
+        return found if well else None
 
     def put(self, part: Part, kept: Kept) -> None:
         """Keep it; whole or not at all."""
@@ -206,6 +212,7 @@ def run(part: Part, size: str, papers: Path, say: Callable[[str], object]) -> Ke
         "day": day,
         "seconds": round(time.monotonic() - start, 1),
         "busy": round(busy, 2),
+        "code": machine.code(),
         "status": status,
         "printed": printed,
         "found": values,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from benchmarks.papers import registry, report
 from benchmarks.papers.registry import Figure, Place, Task
 from benchmarks.papers.runner import Kept, Outcome, run_all
+from benchmarks.real import DATA
 from skytide.errors import OptionError
 from skytide.spark import local_session
 from skytide.spark.faults import need_pyspark
@@ -30,7 +31,6 @@ from skytide.spark.shipping import needs_shipping, ship
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 ELSEWHERE = 16
 """Jobs at once on a cluster, unless --jobs says more."""
 

@@ -128,19 +128,19 @@ def _folder() -> Path:
 
 
 class Kept:
-    """The outcomes of a folder, one file each."""
+    """The outcomes of a folder that this code had, one file each."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / "tasks"
+        self._folder = folder / "tasks" / machine.code()
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, task: Task) -> Outcome | None:
-        """What is known of a task that ended well."""
+        """What is known of a task that ended well, with the right answers."""
         path = self._path(task)
         if not path.exists():
             return None
         found: Outcome = json.loads(path.read_text(encoding="utf-8"))
-        return None if found["error"] else found
+        return None if found["error"] or not all(row["equal"] for row in found["rows"]) else found
 
     def put(self, task: Task, outcome: Outcome) -> None:
         """Keep an outcome; whole or not at all."""

@@ -13,7 +13,6 @@ too (`distinct=False`); pymoo's ranks and river's skyline are like that by thems
 from __future__ import annotations
 
 import importlib
-import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,8 +36,6 @@ Found = tuple[float, Any]
 """Seconds, and an answer that `==` compares."""
 Runner = Callable[[Floats], Found]
 LEAST_WINDOW = 1_000
-LEAST_SCAN = 20_000
-"""Rows below which the flat scan's start-up is all that can be measured of it."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,6 @@ def clock(work: Callable[[], Any], now: Callable[[], float] = time.process_time)
 
 
 WALL = time.perf_counter
-
-
-def _of_children() -> float:
-    """The processor's clock of programs that were called and have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def places(mask: Any) -> list[int]:
@@ -136,13 +127,10 @@ def _river() -> Peer:
 
 
 def _flat_scan(folder: Path) -> Peer:
-    """A window of a tenth of the rows in C++, which counts what enters; what it takes to start is taken off.
-
-    With few rows its start-up would be all, and the difference noise: there it counts.
-    """
+    """A window of a tenth of the rows in C++, which counts what enters; its own clock, which runs in the scan alone."""
     program = window_parts.compile_flat_scan(window_parts.FLAT_SCAN, folder)
     if program is None:
-        raise Absent("its source or g++ is missing")
+        raise Absent("g++ is missing")
 
     def length(values: Floats) -> int:
         return max(LEAST_WINDOW, len(values) // 10)
@@ -150,18 +138,15 @@ def _flat_scan(folder: Path) -> Peer:
     def theirs(values: Floats) -> Found:
         file, (rows, d) = folder / "rows.bin", values.shape
         values.tofile(file)
-        run = window_parts.run_flat_scan
-        taken, found = clock(lambda: run(program, file, d, rows, length(values)), _of_children)
-        start_up, _ = clock(lambda: run(program, file, d, min(1_000, rows), length(values)), _of_children)
-        taken = taken if rows < LEAST_SCAN else max(taken - start_up, taken / 10)
-        return taken, {"entered": found["entered"], "last": found["last"]}
+        found = window_parts.run_flat_scan(program, file, d, rows, length(values))
+        return rows / found["rows_per_second"], {"entered": found["entered"], "last": found["last"]}
 
     def ours(values: Floats) -> Found:
         window = window_parts.counted(values.shape[1], length(values))
         taken, changes = clock(lambda: window.extend(values))
         return taken, window_parts.figures(window, changes)
 
-    return Peer("flat scan, C++", "window of a tenth", theirs, ours, LEAST_SCAN, range(2, 7))
+    return Peer("flat scan, C++", "window of a tenth", theirs, ours, dimensions=range(2, 7))
 
 
 # -- Spark -------------------------------------------------------------------------------------------------------------

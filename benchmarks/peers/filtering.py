@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks import machine
 from benchmarks.papers.zhang09c import figures, quiet, series
 from benchmarks.papers.zhang09c.runs import Line, Query, Run, averaged, line, played
+from benchmarks.real import DATA
 
 KINDS = {"C": "correlated", "I": "independent", "A": "anti-correlated"}
 DEFAULTS: dict[str, Any] = {"d": 4, "kind": "I", "u": 0.08}
@@ -51,7 +52,6 @@ METHODS = ("naive", "filter", "auto", "sampling", "hybrid")
 SAMPLED = ("sampling", "hybrid")
 SHOWN = ("up", "down", "total", "settled", "failures", "probes", "CPU, ms", "recall", "precision", "equal")
 """The columns of the tables beside what is varied; all columns are in the JSON."""
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 AUTO_GOAL, TCP_GOAL = 1.1, 0.1
 
 
@@ -155,7 +155,7 @@ def quality(part: str, chosen: argparse.Namespace, bench: Bench) -> Iterator[Lin
 def tcp(chosen: argparse.Namespace, bench: Bench) -> Iterator[Line]:
     """Figs. 16 to 19: exact methods once, the sampling ones for every epsilon, delta and theta."""
     if not series.present(chosen.data):
-        print(f"the part tcp is left out: zeek_conn*.parquet is not in {chosen.data}", file=sys.stderr)
+        print("the part tcp is left out: zeek_conn*.parquet is not in the folder of --data")
         return
     timestamps = 60 if chosen.quick else 0
     for method in METHODS[:3]:

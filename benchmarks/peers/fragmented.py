@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks import machine
 from benchmarks.papers.papa14 import figures, quiet, series
 from benchmarks.papers.papa14.runs import Line, averaged, defined, line, played
+from benchmarks.real import DATA
 from skytide.protocols.fragmented.pivot import Tuning
 
 KINDS = {"C": "correlated", "I": "independent", "A": "anti-correlated"}
@@ -75,7 +76,6 @@ of a movie as in the paper, whose data are a hundred times as many.
 """
 SPREAD = 0.5
 """Sites that all begin alike have no variance: for that function they begin up to so much of the vector away."""
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def options(argv: list[str]) -> argparse.Namespace:
@@ -182,7 +182,7 @@ def real(part: str, chosen: argparse.Namespace) -> Iterator[Line]:
     """WEATHER or MOVIES; DIRECT is no method for objects that share no site (Theorem 1), so WEATHER is without."""
     patterns = (series.WEATHER, series.STATIONS) if part == "weather" else (series.MOVIES,)
     if not series.found_in(chosen.data, *patterns):
-        print(f"the part {part} is left out: {' or '.join(patterns)} is not in {chosen.data}", file=sys.stderr)
+        print(f"the part {part} is left out: {' or '.join(patterns)} is not in the folder of --data")
         return
     for sites, sample in ((0, 0.0),) if part == "weather" else MOVIES:
         if part == "weather":

@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks import machine
 from benchmarks.papers.udom14 import figures, series
 from benchmarks.papers.udom14.replay import Line, contest, engine, phases
+from benchmarks.real import DATA
 
 PARTS = ("synthetic", "cfp", "nba", "stocks", "jumps")
 TITLES = {
@@ -52,7 +53,6 @@ CFP = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000)
 GOALS = {"nba": 10.0, "stocks": 2.0, "synthetic": 1.0}
 """How many times as fast as recomputing with our own kernel."""
 PEER_GOAL = 10.0
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def options(argv: list[str]) -> argparse.Namespace:
@@ -147,7 +147,7 @@ def cfp(chosen: argparse.Namespace) -> Iterator[Line]:
 def real(part: str, chosen: argparse.Namespace) -> Iterator[Line]:
     """Fig. 6, and the same data taken another way."""
     if not series.present(chosen.data)[("nba", "stocks").index(part)]:
-        print(f"the part {part} is left out: its files are not in {chosen.data}", file=sys.stderr)
+        print(f"the part {part} is left out: its files are not in the folder of --data")
         return
     if part == "nba":
         several = {"a snapshot per game": True, "a snapshot per starting time": False}

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
+from benchmarks.soak import processes
 from benchmarks.soak.homes import end_in_order, spark_home
-from benchmarks.soak.job import Settings
+from benchmarks.soak.job import EXECUTOR_HEAP, Settings
 from benchmarks.soak.judging import Compared, judged
-from benchmarks.soak.memory import LEAST, WARM_UP, Memory
+from benchmarks.soak.memory import JVMS, LEAST, WARM_UP, Memory
 from benchmarks.soak.playing import Outcome, played
 
 SMALL_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -48,7 +49,8 @@ def run(
         os.environ["SPARK_HOME"] = str(spark_home(folder / "spark"))
         try:
             settings = Settings(str(folder / "run"), master, seed, rate, "proxy" if network else "", java, heap)
-            outcome = asyncio.run(played(settings, seconds, pause, seed, Memory(heap)))
+            memory = Memory({processes.DRIVER_JVM: heap, processes.EXECUTOR: EXECUTOR_HEAP})
+            outcome = asyncio.run(played(settings, seconds, pause, seed, memory))
             streams, problems = judged(folder / "run", seed, outcome)
         finally:
             if before is None:
@@ -89,10 +91,10 @@ def tables(outcome: Outcome, streams: list[Compared]) -> list[str]:
     ]
     for one in outcome.memory:
         slope = "too short to tell" if one.slope is None else f"{one.slope:+.2f}"
-        bound = "" if one.bound is None else f"{one.bound:g} MiB" if "JVM" in one.role else f"{one.bound:g} MiB/min"
+        bound = "none" if one.bound is None else f"{one.bound:g} MiB" if one.role in JVMS else f"{one.bound:g} MiB/min"
         lines.append(
             f"| {one.role} | {one.processes} | {one.seconds:.0f} | {one.most:.0f} | {slope} | {bound} | "
-            f"{'not judged' if one.flat is None else _word(one.flat)} |"
+            f"{'not judged' if one.flat is None or one.bound is None else _word(one.flat)} |"
         )
     seen = outcome.network
     if not seen:

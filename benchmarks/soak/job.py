@@ -28,6 +28,8 @@ GROUPS, DIMENSIONS, ROWS_PER_TIME, DURATION = 4, 3, 10, 500
 """Of the rows: ten share one time, and a window is 5,000 rows long."""
 PREFERENCE = sk.Preference(minimize=["x1", "x2"], maximize=["x3"], by=["group"])
 FAILED = 3
+EXECUTOR_HEAP = 512
+"""MiB."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Settings:
     """Of the coordinator that the second query follows; empty: there is none."""
     java: str
     heap: int
-    """MiB of each JVM."""
+    """MiB of the driver's JVM."""
     rows: int | None = None
     """Where the rows end; without, they do not."""
 
@@ -102,7 +104,7 @@ def session(asked: Settings) -> SparkSession:
         asked.master,
         **{
             "spark.driver.memory": f"{asked.heap}m",
-            "spark.executor.memory": "512m",
+            "spark.executor.memory": f"{EXECUTOR_HEAP}m",
             "spark.driver.extraJavaOptions": asked.java,
             "spark.executor.extraJavaOptions": asked.java,
             "spark.sql.shuffle.partitions": 2,

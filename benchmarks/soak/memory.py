@@ -7,7 +7,7 @@ MiB after one minute, 211 after a minute and a half, and 210 to 222 for the rest
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ STEEPEST = 1.0
 """MiB per minute that a role may grow: more than that is a leak, or would be one by tomorrow."""
 JUDGED = (processes.DRIVER, processes.WORKER, processes.BESIDE, processes.COORDINATOR)
 """Roles whose slope is judged. A JVM's memory rises to its heap's size in its own time: there the most counts."""
+JVMS = (processes.DRIVER_JVM, processes.EXECUTOR)
 JVM_BEYOND_HEAP = 700.0
 """MiB that a JVM may hold beside its heap."""
 MIB = float(1 << 20)
@@ -56,8 +57,9 @@ class Verdict:
 class Memory:
     """Samples by process."""
 
-    def __init__(self, heap: float) -> None:
-        self._heap = heap
+    def __init__(self, heaps: Mapping[str, float]) -> None:
+        """`heaps`: MiB of heap that JVMs have, by role."""
+        self._heaps = heaps
         self._series: dict[Process, Series] = {}
 
     def sample(self, moment: float, running: Iterable[Process]) -> None:
@@ -80,7 +82,7 @@ class Memory:
         seconds = sum(series.moments[-1] - series.moments[0] for series in warm if series.moments)
         slope = slope_of(warm) if seconds >= LEAST else None
         if role not in JUDGED:
-            bound = self._heap + JVM_BEYOND_HEAP if "JVM" in role else None
+            bound = self._heaps[role] + JVM_BEYOND_HEAP if role in JVMS else None
             return Verdict(role, len(mine), seconds, most, slope, bound, bound is None or most <= bound)
         return Verdict(role, len(mine), seconds, most, slope, STEEPEST, None if slope is None else slope <= STEEPEST)
 
