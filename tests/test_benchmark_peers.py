@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,3 +71,23 @@ def test_a_peer_that_is_not_there_is_left_out_with_the_reason(monkeypatch: pytes
     shape = Shape(1_000, 2, "independent")
     assert list(peers.measure([shape], ["flat-scan"], 1.0, 1, 1, notes.append)) == []
     assert notes == ["flat-scan is left out: its source or g++ is missing"]
+
+
+def test_a_peer_that_fails_is_told_and_does_not_take_the_others_along(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    right = peers.compare
+
+    def failing(peer: Peer, *rest: Any) -> peers.Line:
+        if peer.name == "pymoo":
+            raise MemoryError("too many rows")
+        return right(peer, *rest)
+
+    monkeypatch.setattr(peers, "compare", failing)
+    report = tmp_path / "peers.json"
+    arguments = ["--size", "smoke", "--repeats", "1", "--only", "pymoo", "moocore", "--json", str(report)]
+    assert peers.main(arguments) == 1
+    found = json.loads(report.read_text())
+    assert {line["peer"] for line in found["lines"]} == {"moocore"}
+    (note,) = found["left out"]
+    assert note.startswith("pymoo failed on ") and note.endswith("MemoryError: too many rows")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from benchmarks.evidence import report
@@ -48,7 +49,8 @@ def main(argv: list[str]) -> int:
         known = None if chosen.again else folder.done(part, chosen.size)
         if known is None:
             print(f"{name}: {shown(part.words(chosen.size))}", file=sys.stderr, flush=True)
-            known = run(part, chosen.size, folder.papers, lambda line: print(line, file=sys.stderr, flush=True))
+            say = partial(print, file=sys.stderr, flush=True)
+            known = run(part, chosen.size, folder.papers, say, again=chosen.again)
             folder.put(part, known)
         if known["status"] or known["found"] is None:
             failed[name] = known["status"]

@@ -183,8 +183,8 @@ def come_to_rest(seconds: float) -> None:
         time.sleep(1)
 
 
-def run(part: Part, size: str, papers: Path, say: Callable[[str], object]) -> Kept:
-    """Run a part to its end, alone; `say` is told each line that it prints."""
+def run(part: Part, size: str, papers: Path, say: Callable[[str], object], *, again: bool = False) -> Kept:
+    """Run a part to its end, alone; `say` is told each line that it prints. `again`: also what it has kept itself."""
     words = part.words(size)
     if size != "smoke":
         come_to_rest(REST)
@@ -193,7 +193,8 @@ def run(part: Part, size: str, papers: Path, say: Callable[[str], object]) -> Ke
     with tempfile.TemporaryDirectory(prefix="skytide-evidence-") as name:
         found = Path(name, "found.json")
         call = [sys.executable, "-m", "skytide.cli", "bench", *words, "--json", str(found)]
-        call += ["--out", str(papers.resolve())] if part.name == PAPERS else []
+        if part.name == PAPERS:
+            call += ["--out", str(papers.resolve()), *(["--again"] if again else [])]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         with subprocess.Popen(call, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None

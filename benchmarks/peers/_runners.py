@@ -130,7 +130,7 @@ def _flat_scan(folder: Path) -> Peer:
     """A window of a tenth of the rows in C++, which counts what enters; its own clock, which runs in the scan alone."""
     program = window_parts.compile_flat_scan(window_parts.FLAT_SCAN, folder)
     if program is None:
-        raise Absent("g++ is missing")
+        raise Absent("its source or g++ is missing")
 
     def length(values: Floats) -> int:
         return max(LEAST_WINDOW, len(values) // 10)

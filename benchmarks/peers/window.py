@@ -67,7 +67,7 @@ def lines_of(part: str, chosen: argparse.Namespace, folder: Path) -> Iterator[pa
     if part == "flat":
         program = parts.compile_flat_scan(chosen.flat_scan, folder)
         if program is None:
-            print("the part flat is left out: g++ is missing")
+            print("the part flat is left out: its source or g++ is missing")
             return
         few = [d for d in several if 2 <= d <= 6]
         yield from parts.flat(program, folder, kinds, few, chosen.rows, chosen.window, chosen.repeats, seed)
