@@ -146,7 +146,7 @@ def _pipeline(given: list[str], seconds: float, as_json: bool) -> int:
         ) from None
     with Progress("verify") as progress:
         results = pipeline_results(given[0], Pace(seconds), progress.update, Voice.here().note)
-    return _told("run", results, None, as_json)
+    return results if isinstance(results, int) else _told("run", results, None, as_json)
 
 
 def _question(kind: str, context: click.Context, data: str) -> Question:

@@ -72,3 +72,9 @@ def test_calls_that_a_stop_cuts_short_are_no_errors_and_others_are(caplog: pytes
     told("after", "py4j.java_gateway")
     stopping.clear()
     assert caplog.messages == ["before", "of somebody else", "after"]
+
+
+def test_a_run_does_not_begin_as_one_that_is_being_stopped() -> None:
+    stopping.set()
+    with quiet_loggers():
+        assert not stopping.is_set()

@@ -141,6 +141,17 @@ def test_rows_that_are_late_or_bad_are_given_back(tmp_path: Path) -> None:
     assert counted.letters is None and (counted.traffic.late, counted.traffic.bad) == (1, 2)
 
 
+def test_a_task_all_of_whose_rows_are_bad_gives_them_back(tmp_path: Path) -> None:
+    rules = Case("filter").rules()
+    odd = rows_of((10, "z", None, 1.0, "g"), (11, None, 1.0, 1.0, "g"))
+    outcome, record = run_batch(Bench(odd), rules, str(tmp_path), Record({}), 0, whole=False, letters=True)
+    assert outcome.letters is not None and outcome.letters.column("kind").to_pylist() == ["bad", "bad"]
+    assert (outcome.traffic.rows, outcome.traffic.bad) == (0, 2)
+    good = rows_of((12, "x", 1.0, 1.0, "g"))
+    outcome, _ = run_batch(Bench(good), rules, str(tmp_path), record, 1, whole=True, letters=True)
+    assert listed(outcome.changes) == [(12, "+", "x")]
+
+
 def test_of_several_rows_of_a_client_at_one_time_the_largest_counts(tmp_path: Path) -> None:
     table = rows_of(
         (0, "x", 1.0, 1.0, "g"), (0, "x", None, None, "g"), (0, "x", 3.0, 0.0, "g"), (0, "y", 2.0, 0.5, "g")

@@ -6,56 +6,74 @@ id and its group, as it is on Spark. The user's sink and checkpoint are not touc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skytide.cli._verify.comparing import Disagreement, Pace, Stream, compare
-from skytide.cli._verify.populations import Counted, Living, Population, Updates
+from skytide.cli._verify.populations import CountedByGroup, Fragments, Living, Population, Updates
 from skytide.cli._verify.resting import skyline_places
-from skytide.cli._verify.rows import Question, Rows, names_in, read_rows
-from skytide.cli._verify.runs import SAMPLING, stream_of
+from skytide.cli._verify.rows import Question, Rows, read_rows
+from skytide.cli._verify.runs import SAMPLING, baseless, stream_of
+from skytide.cli._verify.spark_rows import WHO, Closing, SparkRows, sorted_out, who
 from skytide.cli._verify.verifying import POPULATIONS, Result
-from skytide.errors import OptionError
+from skytide.errors import InputError, OptionError, SkytideError
 from skytide.expressions import columns_of, parse
 from skytide.reference.frequent import exact
 from skytide.reference.sampling import Sampled
 from skytide.reference.snapshots import OPERATIONS
 from skytide.spark.pipeline.document import Document
+from skytide.spark.pipeline.faults import RunFailedError, failures
 from skytide.spark.pipeline.plan import FILE_FORMATS, ONCE, Pipeline, Target
 from skytide.spark.pipeline.reading import read
 from skytide.spark.pipeline.running import run
 from skytide.spark.pipeline.session import start
 from skytide.streams.files import csv_bytes, open_data, write_table
 
-_UPDATES = ("snapshots", "frequent", "monitor", "fragments")
 _DEFAULTS = {"epsilon": 0.2, "delta": 0.1, "seed": 1}
-_WHO = "who\N{SYMBOL FOR UNIT SEPARATOR}"
-"""A column for the id together with the group."""
 
 
-def pipeline_results(path: str, pace: Pace, watch: Callable[[float], None], say: Callable[[str], None]) -> list[Result]:
-    """Run a pipeline and compare what it writes; what cannot be compared is refused before it runs."""
+def pipeline_results(
+    path: str, pace: Pace, watch: Callable[[float], None], say: Callable[[str], None]
+) -> list[Result] | int:
+    """Run a pipeline and compare what it writes; what cannot be compared is refused before it runs.
+
+    Of a run that was stopped nothing is compared: the exit status that says so comes instead.
+    """
     plan = Pipeline.of(Document.read(path))
     _check(plan)
     with TemporaryDirectory(prefix="skytide-verify-") as folder:
         plan = _redirected(plan, Path(folder))
         spark, started = start(plan.run)
         try:
-            table = _in_order(read(spark, replace(plan, source=replace(plan.source, stream=False))).toArrow(), plan)
-            question = _question(plan, table.column_names)
-            rows = _taken(plan, question, _named(table, plan), Path(folder) / "rows.parquet")
-            run(plan, say)
+            checked = _Checked(plan, _read(spark, plan), Path(folder))
+            try:
+                status = run(plan, say)
+            except RunFailedError as failure:
+                return [checked.failed(Disagreement(f"fails: {failure}"))]
+            except SkytideError as refusal:
+                finding = baseless(refusal, checked.unusable)
+                if finding is None:
+                    raise
+                return [checked.failed(finding)]
         finally:
             if started:
                 spark.stop()
-        return [_result(plan, question, rows, table, Path(folder), pace, watch)]
+        return status or [checked.result(pace, watch)]
+
+
+def _read(spark: Any, plan: Pipeline) -> pa.Table:
+    """The rows that the query gets, as a table."""
+    try:
+        with failures():
+            return read(spark, replace(plan, source=replace(plan.source, stream=False))).toArrow()
+    except RunFailedError as failure:
+        raise InputError(f"the rows cannot be read: {failure}", file=next(iter(plan.source.paths), None)) from None
 
 
 def _refuse(reason: str, value: Any, remedy: str) -> OptionError:
@@ -83,52 +101,6 @@ def _redirected(plan: Pipeline, folder: Path) -> Pipeline:
     return replace(plan, sink=sink, dead_letters=letters, current=None, feed=None, run=run_once)
 
 
-def _in_order(table: pa.Table, plan: Pipeline) -> pa.Table:
-    """Rows in the order in which the query takes them: time, then the column `order`; in count windows, the id."""
-    query = plan.query
-    if "time" not in query:
-        return table
-    keys = [query["time"]]
-    keys += [query["order"]] if "order" in query else [query["id"]] if "count" in query else []
-    table = table.take(pc.sort_indices(table, [(key, "ascending") for key in keys]))
-    if plan.kind.name in _UPDATES:
-        named = [query[key] for key in ("time", "id", "site", "order") if key in query] + list(query.get("by", ()))
-        if table.group_by(named).aggregate([]).num_rows < table.num_rows:
-            raise _refuse("has several rows at one time", query["id"], "name a column `order` that tells them apart")
-    return table
-
-
-def _named(table: pa.Table, plan: Pipeline) -> pa.Table:
-    """The rows with a column that has the id together with the group."""
-    if "id" not in plan.query:
-        return table
-    return table.append_column(_WHO, _who(table, plan, plan.query["id"]))
-
-
-def _who(table: pa.Table, plan: Pipeline, column: str) -> pa.Array:
-    names = names_in(table, column)
-    by = [table.column(name).to_pylist() for name in plan.query.get("by", ())]
-    return pa.array(["/".join(map(_part, one)) for one in zip(names, *by, strict=True)], pa.string())
-
-
-def _part(value: Any) -> str:
-    """A part of a name, so that no two lists of parts make one name."""
-    return "\\N" if value is None else str(value).replace("\\", "\\\\").replace("/", "\\/")
-
-
-def _taken(plan: Pipeline, question: Question, table: pa.Table, file: Path) -> Rows:
-    """The rows that the query must take. Which of two that live at one time with one id is left out, nothing says."""
-    write_table(str(file), table)
-    with open_data(str(file)) as source:
-        rows = read_rows(question, source)
-    if plan.kind.name in ("window", "uncertain") and not rows.unusable:
-        population = POPULATIONS[question.kind](question, rows)
-        assert isinstance(population, Living)
-        if population.repeated():
-            raise _refuse("names two rows that live at the same time", plan.query["id"], "give each row its own id")
-    return rows
-
-
 def _question(plan: Pipeline, names: list[str]) -> Question:
     query, kind = plan.query, plan.kind.name
     least, most = tuple(query.get("min", ())), tuple(query.get("max", ()))
@@ -143,7 +115,7 @@ def _question(plan: Pipeline, names: list[str]) -> Question:
         "maximize": most,
         "by": tuple(query.get("by", ())),
         "nulls": query.get("nulls", "error" if lonely else "drop"),
-        "id_column": None if lonely else _WHO,
+        "id_column": None if lonely else WHO,
         "time_column": query.get("time"),
         "site_column": query.get("site"),
         "count": query.get("count"),
@@ -159,61 +131,110 @@ def _question(plan: Pipeline, names: list[str]) -> Question:
     return Question({"frequent": "snapshots"}.get(kind, kind), options, columns)
 
 
-def _result(
-    plan: Pipeline,
-    question: Question,
-    rows: Rows,
-    table: pa.Table,
-    folder: Path,
-    pace: Pace,
-    watch: Callable[[float], None],
-) -> Result:
-    choice = {"pipeline": plan.kind.name}
-    told = pq.read_table(folder / "told")
-    if plan.kind.name == "skyline":
-        wrong = _lines_wrong(table.take(pa.array(skyline_places(question, rows))), told)
-        return Result(choice, "skyline", rows.total, 1, 1, wrong)
-    letters = _letters(folder / "letters")
-    late = letters.count("late")
-    if late > _can_be_late(question, rows):
-        wrong = Disagreement(f"{late} row(s) are said to be late, but not so many are behind by more than the lateness")
-        return Result(choice, "changes", rows.total, 0, 0, wrong)
-    if late:
-        return Result(choice, "changes", rows.total, 0, 0, skipped=f"{late} row(s) came too late; allow more lateness")
-    population = _population(plan, question, rows)
-    if told.num_rows:
-        told = told.set_column(told.column_names.index("id"), "id", _who(told, plan, "id"))
-    found = compare(population, [_sorted(stream_of(told, rows.unit))], pace, watch)
-    finding = found.findings[0] or _bad_wrong(rows, population, letters.count("bad"))
-    if finding is not None and finding.time is not None:
-        finding = replace(finding, time=rows.unit.shown(finding.time))
-    what = "changes" if not isinstance(population, Counted) else "frequent"
-    return Result(choice, what, rows.total, found.instants, found.checked, finding)
+class _Checked:
+    """A pipeline, the rows that its query must take, and what follows from them."""
 
+    def __init__(self, plan: Pipeline, table: pa.Table, folder: Path) -> None:
+        self._plan, self._folder = plan, folder
+        self._question = _question(plan, table.column_names)
+        self._total = table.num_rows
+        self._given = sorted_out(table, plan, self._question)
+        self._rows = _taken(self._question, self._given, folder / "rows.parquet")
+        self._closing = Closing(plan, self._question, self._rows, self._given.table)
+        self.unusable = self._given.unusable or self._rows.unusable or self._unusable()
+        """Why the rows must be refused, if they must."""
 
-def _population(plan: Pipeline, question: Question, rows: Rows) -> Population:
-    """What the query is about, as far as it is closed: a stream that ends closes nothing of its own accord."""
-    population = POPULATIONS[question.kind](question, rows)
-    if plan.source.stream and rows.times is not None and len(rows.times):
-        closed = population.instants + rows.unit.length(question.length("lateness")) < rows.times.max()
-        population.instants = population.instants[closed]
-    query = plan.query
-    approximate = query.get("method") in SAMPLING
-    if "theta" not in query and not approximate:
+    def _unusable(self) -> str:
+        """Which of two rows that live at one time with one id is left out, nothing says: that is not compared."""
+        if self._plan.kind.name == "skyline":
+            return ""
+        found = self._population(None)
+        reason = found.unusable()
+        if reason and isinstance(found, Living):
+            name = self._plan.query["id"]
+            raise _refuse("names two rows that live at the same time", name, "give each row its own id")
+        return reason
+
+    def failed(self, finding: Disagreement) -> Result:
+        """The result where nothing was compared."""
+        what = "changes" if self._plan.kind.changes else "skyline"
+        return Result({"pipeline": self._plan.kind.name}, what, self._total, 0, 0, finding)
+
+    def result(self, pace: Pace, watch: Callable[[float], None]) -> Result:
+        """What the pipeline wrote, compared."""
+        plan, rows, total = self._plan, self._rows, self._total
+        choice = {"pipeline": plan.kind.name}
+        if self.unusable:
+            return self.failed(Disagreement(f"takes data that cannot be used: {self.unusable}"))
+        told = self._told()
+        if not plan.kind.changes:
+            wrong = _lines_wrong(self._given.table.take(pa.array(skyline_places(self._question, rows))), told)
+            return Result(choice, "skyline", total, 1, 1, wrong)
+        letters = _letters(self._folder / "letters")
+        late = letters.count("late")
+        if late > self._closing.could_be_late():
+            reason = f"{late} row(s) are said to be late, but not so many are behind by more than the lateness"
+            return self.failed(Disagreement(reason))
+        if late:
+            skipped = f"{late} row(s) came too late; allow more lateness"
+            return Result(choice, "changes", total, 0, 0, skipped=skipped)
+        stream = _sorted(stream_of(told, rows.unit))
+        inner = self._population(stream.times.max() if len(stream) else None)
+        population = self._counted(inner)
+        found = compare(population, [stream], pace, watch)
+        finding = found.findings[0] or self._bad_wrong(inner, letters.count("bad"))
+        if finding is not None and finding.time is not None:
+            finding = replace(finding, time=rows.unit.shown(finding.time))
+        what = "changes" if population is inner else "frequent"
+        return Result(choice, what, total, found.instants, found.checked, finding)
+
+    def _told(self) -> pa.Table:
+        """What the pipeline wrote, with names of ids and groups; a stream without changes has written nothing."""
+        query, folder = self._plan.query, self._folder / "told"
+        if not folder.exists():
+            time = pa.int64() if "count" in query else self._given.table.schema.field(query["time"]).type
+            fields = [("time", time), ("change", pa.string()), ("id", pa.string())]
+            fields += [("threshold", pa.float64())] if "threshold" in query else []
+            return pa.schema(fields).empty_table()
+        told = pq.read_table(folder)
+        if not self._plan.kind.changes or not told.num_rows:
+            return told
+        return told.set_column(told.column_names.index("id"), "id", who(told, self._plan, "id"))
+
+    def _population(self, last: Any) -> Living | Updates | Fragments:
+        """What the query is about, as far as it is closed: a stream that ends closes nothing of its own accord."""
+        population = POPULATIONS[self._question.kind](self._question, self._rows)
+        if self._plan.source.stream:
+            population.instants = population.instants[self._closing.closed(population.instants, last)]
         return population
-    given = {**_DEFAULTS, **query}
-    theta, over = exact(str(query.get("theta", 1))), query.get("over", 1)
-    settings = {name: given[name] for name in _DEFAULTS}
-    sampled = Sampled(theta, over, **settings) if approximate else None
-    return Counted(population.instants, _skylines(population), theta, over, sampled)
+
+    def _counted(self, population: Living | Updates | Fragments) -> Population:
+        """Who is in enough skylines, where the query asks for that."""
+        query = self._plan.query
+        approximate = query.get("method") in SAMPLING
+        if "theta" not in query and not approximate:
+            return population
+        assert isinstance(population, Updates)
+        given = {**_DEFAULTS, **query}
+        theta, over = exact(str(query.get("theta", 1))), query.get("over", 1)
+        settings = {name: given[name] for name in _DEFAULTS}
+        sampled = Sampled(theta, over, **settings) if approximate else None
+        return CountedByGroup(population, theta, over, sampled)
+
+    def _bad_wrong(self, population: Living | Updates | Fragments, told: int) -> Disagreement | None:
+        """Whether as many rows were left out as must be."""
+        due = self._given.bad + len(self._rows.bad)
+        due += len(population.spoiled) if isinstance(population, Updates) else 0
+        if told == due:
+            return None
+        return Disagreement(f"{told} row(s) were left out for what they lack, but {due} are due")
 
 
-def _skylines(population: Population) -> Iterator[set[Any]]:
-    """The answers of all instants."""
-    answers: dict[Any, set[Any]] = {}
-    for number in range(len(population.instants)):
-        answers |= {group: population.answer(group).must for group in population.step(number)}
-        yield set().union(*answers.values())
+def _taken(question: Question, given: SparkRows, file: Path) -> Rows:
+    """The rows of a file as the definitions need them."""
+    write_table(str(file), given.table)
+    with open_data(str(file)) as source:
+        return read_rows(question, source)
 
 
 def _sorted(stream: Stream) -> Stream:
@@ -229,21 +250,6 @@ def _letters(folder: Path) -> list[str]:
     if not folder.exists():
         return []
     return list(pq.read_table(folder).column("kind").to_pylist())
-
-
-def _can_be_late(question: Question, rows: Rows) -> int:
-    """How many rows at most are late, in whatever order they were seen."""
-    if rows.times is None or not len(rows.times):
-        return 0
-    return int((rows.times + rows.unit.length(question.length("lateness")) < rows.times.max()).sum())
-
-
-def _bad_wrong(rows: Rows, population: Population, told: int) -> Disagreement | None:
-    """Whether as many rows were left out as the missing-value policy asks for."""
-    due = len(rows.bad) + (population.spoiled if isinstance(population, Updates) else 0)
-    if told == due or isinstance(population, Counted):
-        return None
-    return Disagreement(f"{told} row(s) were left out for what they lack, but {due} are due")
 
 
 def _lines_wrong(expected: pa.Table, told: pa.Table) -> Disagreement | None:

@@ -16,15 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from skytide.cli._verify.definition import SLACK, Members, Places, most_probable, probabilities, reaching, undominated
-from skytide.cli._verify.rows import Question, Rows
+from skytide.cli._verify.rows import FAR, Question, Rows
 from skytide.cli._verify.witnesses import Witnesses
+from skytide.errors import InputError
 from skytide.expressions import parse
 from skytide.model import Floats, Integers
 from skytide.reference.batch import ABOVE_SEAM, SEAM
 from skytide.reference.functional import Averages, Local, expression
 from skytide.reference.snapshots import apply, missing
-
-_FAR = 2**62 - 1
 
 
 class Population(Protocol):
@@ -53,28 +52,42 @@ def oriented(question: Question, values: Floats) -> Floats:
     return np.where(points == ABOVE_SEAM, SEAM, points) if question.nulls == "worst" else points
 
 
+def by_group(groups: Integers) -> dict[Hashable, Integers]:
+    """The places of the members of each group, in their order. O(n log n), however many groups there are.
+
+    >>> {group: places.tolist() for group, places in by_group(np.array([7, 5, 7])).items()}
+    {5: [1], 7: [0, 2]}
+    """
+    order = np.argsort(groups, kind="stable")
+    names, first = np.unique(groups[order], return_index=True)
+    return dict(zip(names.tolist(), np.split(order, first)[1:], strict=True))
+
+
 class Living:
     """The rows, or objects, of a sliding window: each lives on [start, end)."""
 
     def __init__(self, question: Question, rows: Rows) -> None:
         self._points, self._ids = oriented(question, rows.values), rows.ids
         self._elements(rows)
+        members = by_group(self._groups)
         count = question.options.get("count")
         if count is not None:
             self.starts = np.arange(1, len(self._first) + 1)
-            self.ends = self._counted(int(count))
+            self.ends = np.full(len(self._first), FAR)
+            for places in members.values():  # a row ends with the row of its group that comes `count` later, if ever
+                self.ends[places[: -int(count)]] = places[int(count) :] + 1
             last: Any = len(self._first)
         else:
             assert rows.times is not None
             self.starts = rows.times[self._first]
-            length = rows.unit.length(question.length("duration"))
-            self.ends = self.starts + (length if rows.unit.real else min(length, _FAR))
+            self.ends = rows.unit.later(self.starts, rows.unit.length(question.length("duration")))
             last = max([*self.starts.tolist(), *([] if rows.until is None else [rows.until])], default=0)
         times = np.concatenate((self.starts, self.ends))
         order = np.argsort(times, kind="stable")
         self._times, self._changed = times[order], np.concatenate((self._groups, self._groups))[order]
         self.instants = np.unique(times[times <= last])
-        self._members = {group: self._sorted(group) for group in np.unique(self._groups).tolist()}
+        # In the order of their starts, which is that of their ends.
+        self._members = {name: one[np.argsort(self.starts[one], kind="stable")] for name, one in members.items()}
         self._spans = {group: (self.starts[mine], self.ends[mine]) for group, mine in self._members.items()}
         self._witnesses: dict[Hashable, Witnesses] = {}
         self._seen = 0
@@ -89,21 +102,7 @@ class Living:
         self._stop = np.append(self._first[1:], len(rows.ids))
         self._groups = rows.groups[self._first]
 
-    def _counted(self, count: int) -> Integers:
-        """When each row ends: with the row of its group that comes `count` later, if ever."""
-        ends = np.full(len(self._first), _FAR)
-        for group in np.unique(self._groups).tolist():
-            mine = np.flatnonzero(self._groups == group)
-            if len(mine) > count:
-                ends[mine[:-count]] = mine[count:] + 1
-        return ends
-
-    def _sorted(self, group: int) -> Integers:
-        """A group's elements in the order of their starts, which is that of their ends."""
-        mine = np.flatnonzero(self._groups == group)
-        return mine[np.argsort(self.starts[mine], kind="stable")]
-
-    def repeated(self) -> str:
+    def unusable(self) -> str:
         """Why the ids cannot be used: two that live at one time have the same; or nothing. O(elements)."""
         free: dict[Any, Any] = {}
         for one in np.argsort(self.starts, kind="stable").tolist():
@@ -197,8 +196,22 @@ class Updates:
         self._members: dict[Hashable, dict[Any, Any]] = {}
         self.taken = np.zeros(len(self.instants), np.bool_)
         """Which of the instants that have passed are snapshots: at least one row was taken."""
-        self.spoiled = 0
-        """How many rows were left out so far because their result is not a number."""
+        self.spoiled: list[tuple[Any, Any]] = []
+        """Times and ids of the rows that were left out so far because their result is not a number."""
+
+    def unusable(self) -> str:
+        """Why the rows cannot be used: a result is not a number, and the policy `error` refuses that; or nothing.
+
+        Applies all rows, so that a population which was asked is used up.
+        """
+        if self._nulls != "error" or self._operation == "set":
+            return ""
+        try:
+            for number in range(len(self.instants)):
+                self.step(number)
+        except InputError:
+            return "the result of an update is not a number"
+        return ""
 
     def step(self, number: int) -> Iterable[Hashable]:
         """Apply the rows of an instant in their order."""
@@ -206,7 +219,7 @@ class Updates:
         for place in range(self._cuts[number], self._cuts[number + 1]):
             one, row = self._ids[place], self._values[place]
             if not apply(self._objects, one, row, self._operation, self._nulls):
-                self.spoiled += 1
+                self.spoiled.append((self.instants[number].item(), one))
                 continue
             self.taken[number] = True
             before = self._home.get(one, self._names[place])
@@ -245,6 +258,20 @@ class Fragments:
         self._home: dict[Any, int] = {}
         self._members: dict[Hashable, set[Any]] = {}
         self._known: dict[Any, list[float]] = {}
+
+    def unusable(self) -> str:
+        """Why the rows cannot be used: a function has no value, and the policy `error` refuses that; or nothing.
+
+        Applies all rows, so that a population which was asked is used up.
+        """
+        if self._nulls != "error":
+            return ""
+        for number in range(len(self.instants)):
+            self.step(number)
+            touched = set(self._ids[self._cuts[number] : self._cuts[number + 1]])
+            if not all(self._defined(one) for one in touched if self._local.get(one)):
+                return "an object has a function without a value"
+        return ""
 
     def step(self, number: int) -> Iterable[Hashable]:
         """Give sites their new vectors."""
@@ -299,15 +326,18 @@ class Counted:
 
     def step(self, number: int) -> Iterable[Hashable]:
         """Count the skyline of an instant, and forget the one that is too old."""
-        self._seen = number + 1
+        self.count(next(self._skylines))
+        return (None,)
+
+    def count(self, skyline: set[Any]) -> None:
+        """Count one more skyline."""
+        number, self._seen = self._seen, self._seen + 1
         while self._kept and self._kept[0][0] <= number - self._over:
             self._counts.subtract(self._kept.popleft()[1])
-        skyline = next(self._skylines)
         if self._sampled(number):
             self._kept.append((number, frozenset(skyline)))
             self._counts.update(skyline)
         self._counts = +self._counts if number % 64 == 0 else self._counts
-        return (None,)
 
     def answer(self, group: Hashable) -> Members:
         """Who is at the bar or above."""
@@ -315,3 +345,29 @@ class Counted:
             return Members(set(), set())
         bar = math.ceil(self._theta * self._over * len(self._kept) / min(self._seen, self._over))
         return Members({one for one, count in self._counts.items() if count and count >= bar}, set())
+
+
+class CountedByGroup:
+    """Who is in enough of the last skylines of a group, as Spark counts: over the times at which the group has rows.
+
+    The skylines are those of the definition. A time whose updates are all left out is no snapshot.
+    """
+
+    def __init__(self, updates: Updates, theta: Fraction, over: int, sampled: Any = None) -> None:
+        self.instants = updates.instants
+        self.updates = updates
+        self._settings = theta, over, sampled
+        self._counts: dict[Hashable, Counted] = {}
+
+    def step(self, number: int) -> Iterable[Hashable]:
+        """Count the skylines of the groups of which a row was taken."""
+        seen = set(self.updates.step(number))
+        for group in seen:
+            if group not in self._counts:
+                self._counts[group] = Counted(self.instants, (), *self._settings)
+            self._counts[group].count(self.updates.answer(group).must)
+        return seen
+
+    def answer(self, group: Hashable) -> Members:
+        """Who is at the bar of the group, or above."""
+        return self._counts[group].answer(group)

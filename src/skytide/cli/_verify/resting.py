@@ -10,7 +10,7 @@ import numpy as np
 
 from skytide.cli._verify.comparing import Disagreement
 from skytide.cli._verify.definition import undominated
-from skytide.cli._verify.populations import Uncertain, oriented
+from skytide.cli._verify.populations import Uncertain, by_group, oriented
 from skytide.cli._verify.rows import Question, Rows
 from skytide.cli._verify.runs import Told
 from skytide.model import Integers
@@ -24,9 +24,7 @@ def skyline_places(question: Question, rows: Rows) -> Integers:
     """The positions in DATA of the rows that no row of their group dominates, in input order. O(rows · answer)."""
     points = oriented(question, rows.values)
     found = [np.zeros(0, np.int64)]
-    for group in np.unique(rows.groups).tolist():
-        mine = np.flatnonzero(rows.groups == group)
-        found.append(mine[undominated(points[mine])])
+    found += [mine[undominated(points[mine])] for mine in by_group(rows.groups).values()]
     return rows.positions[np.sort(np.concatenate(found))]
 
 

@@ -5,7 +5,8 @@ Times become numbers: themselves, or timestamps in a unit that is fine enough fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from skytide.streams.files import Numbers, Source
 from skytide.streams.files.output import as_text
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+FAR = 2**62 - 1
+"""Times that are whole numbers go so far, and so do lengths: a longer one reaches beyond all times as well."""
+_CERTAIN = 1 + 2e-12
+"""Probabilities whose sum is above this are too many; of those a little below, the last digits decide."""
 
 
 @dataclass(frozen=True)
@@ -87,19 +92,37 @@ class Unit:
             return int(found) // self.size
         return float(found) if self.real else int(found)
 
+    def later(self, times: npt.NDArray[Any], length: Any) -> npt.NDArray[Any]:
+        """Times plus a length; what is beyond all times stays so."""
+        return np.asarray(times + (length if self.real else min(length, FAR)))
+
+    @property
+    def _word(self) -> str:
+        return next(name for name, size in NANOSECONDS.items() if size == self.size)
+
     def moment(self, text: str, kind: pa.DataType) -> Any:
-        """A time from the command line as a number."""
+        """A time from the command line, or from a pipeline, as a number."""
         if self.size is None:
             return float(text) if self.real else int(float(text)) if "." in text or "e" in text.lower() else int(text)
-        stamp = pa.scalar(text).cast(pa.timestamp("s") if pa.types.is_date(kind) else kind)
-        return self.numbers(pa.chunked_array([pa.array([stamp.value], pa.int64()).cast(stamp.type)]))[0].item()
+        zone = None if pa.types.is_date(kind) else kind.tz
+        try:
+            return pa.scalar(text).cast(pa.timestamp(self._word, zone)).value
+        except pa.ArrowInvalid:  # a pipeline's times are in UTC and do not say so; a command has refused them before
+            return pa.scalar(text).cast(pa.timestamp(self._word)).value
+
+    def told(self, times: list[Any], kind: pa.DataType) -> list[Any]:
+        """Numbers as the times that a column of this type holds."""
+        if self.size is None:
+            return list(pa.array(times, kind).to_pylist())
+        stamps = pa.array(np.array(times, np.int64)).cast(pa.timestamp(self._word))
+        plain = kind if pa.types.is_date(kind) else pa.timestamp(kind.unit)
+        return list(stamps.cast(plain).view(kind).to_pylist())
 
     def shown(self, time: Any) -> str:
         """A time for people."""
         if self.size is None:
             return str(time)
-        word = next(name for name, size in NANOSECONDS.items() if size == self.size)
-        return str(np.array([int(time)]).view(f"datetime64[{word}]")[0])
+        return str(np.array([int(time)]).view(f"datetime64[{self._word}]")[0])
 
 
 @dataclass
@@ -123,8 +146,8 @@ class Rows:
     """The pieces of DATA: file, number of the first row in it, position."""
     unusable: str = ""
     """Why DATA must be refused as a whole, if it must."""
-    spoiled: int = 0
-    """Of the rows that are taken, how many turn out to have results that are no numbers, and are then left out."""
+    spoiled: list[tuple[Any, Any]] = field(default_factory=list)
+    """Times and ids of rows that are taken, turn out to have results that are no numbers, and are then left out."""
 
     def place(self, position: int) -> tuple[str, int]:
         """The file and the number in it of the row at a position of DATA."""
@@ -161,7 +184,9 @@ def _judged(question: Question, table: pa.Table, matrix: Floats, places: list[tu
         lost = lost | np.asarray(table.column(question.time).is_null(nan_is_null=True))
     policy = question.options["nulls"]
     bad = (lacking | lost) & (policy == "drop")
-    unusable = policy != "drop" and (lost | (lacking & (policy == "error"))).any()
+    unusable = ""
+    if policy != "drop" and (lost | (lacking & (policy == "error"))).any():
+        unusable = "a value is missing"
     kept = np.flatnonzero(~(bad | lost))
     times = None
     late: Integers = np.zeros(0, np.int64)
@@ -169,13 +194,22 @@ def _judged(question: Question, table: pa.Table, matrix: Floats, places: list[tu
         times = unit.numbers(table.column(question.time).take(pa.array(kept)))
         seen = np.maximum.accumulate(times) if len(times) else times
         before = np.concatenate((times[:1], seen[:-1]))
-        tardy = times + unit.length(question.length("lateness")) < before
+        tardy = unit.later(times, unit.length(question.length("lateness"))) < before
         late, kept, times = kept[tardy], kept[~tardy], times[~tardy]
     beside: dict[str, Any] = {}
+    groups = _groups(table, question.options["by"])[kept]
     if question.options.get("prob"):
         beside["chances"] = matrix[kept, width]
+        if ((matrix[:, width] < 0) | (matrix[:, width] > 1)).any():
+            unusable = unusable or "a probability is not between 0 and 1"
     if question.options.get("object_column"):
-        beside["runs"] = _runs(names_in(table, question.named))[kept]
+        runs = _runs(names_in(table, question.named))
+        beside["runs"] = runs[kept]
+        if question.time is not None:
+            stamps = table.column(question.time)
+            there = np.flatnonzero(~np.asarray(stamps.is_null(nan_is_null=True)))
+            unusable = unusable or _torn(runs[there], unit.numbers(stamps.take(pa.array(there))), "times")
+        unusable = unusable or _torn(runs[kept], groups, "groups") or _too_probable(runs[kept], beside["chances"])
     if question.options.get("site_column"):
         sites = names_in(table, question.options["site_column"])
         beside["sites"] = [sites[row] for row in kept.tolist()]
@@ -185,7 +219,7 @@ def _judged(question: Question, table: pa.Table, matrix: Floats, places: list[tu
         values=matrix[kept, :width],
         ids=[names[row] for row in kept.tolist()],
         times=times,
-        groups=_groups(table, question.options["by"])[kept],
+        groups=groups,
         positions=kept,
         beside=beside,
         late=late,
@@ -194,7 +228,7 @@ def _judged(question: Question, table: pa.Table, matrix: Floats, places: list[tu
         until=None if text is None or kind is None else unit.moment(text, kind),
         total=total,
         places=places,
-        unusable="a value is missing" if unusable else "",
+        unusable=unusable,
     )
 
 
@@ -220,6 +254,19 @@ def _runs(names: list[Any]) -> Integers:
     """The number of the run of equal names that each row belongs to."""
     new = [place > 0 and name != names[place - 1] for place, name in enumerate(names)]
     return np.cumsum(np.array(new, np.int64)) if new else np.zeros(0, np.int64)
+
+
+def _torn(runs: Integers, column: npt.NDArray[Any], what: str) -> str:
+    """Why objects cannot be used whose places differ in what they must share; or nothing."""
+    apart = (runs[1:] == runs[:-1]) & (column[1:] != column[:-1])
+    return f"an object has several {what}" if apart.any() else ""
+
+
+def _too_probable(runs: Integers, chances: Floats) -> str:
+    """Why objects cannot be used that are at their places with more than certainty; or nothing."""
+    starts = np.flatnonzero(np.concatenate(([True], runs[1:] != runs[:-1]))) if len(runs) else np.zeros(0, np.int64)
+    sums = [math.fsum(part.tolist()) for part in np.split(chances, starts)[1:]]
+    return "the probabilities of an object sum to more than 1" if max(sums, default=0.0) > _CERTAIN else ""
 
 
 def _groups(table: pa.Table, by: tuple[str, ...]) -> Integers:

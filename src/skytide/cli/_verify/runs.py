@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from click.core import ParameterSource
 
 from skytide.cli._verify.comparing import Disagreement, Stream
 from skytide.cli._verify.rows import Question, Rows, Unit
-from skytide.errors import SkytideError
+from skytide.errors import IdError, InputError, SkytideError
 from skytide.streams.files.source import STANDARD_INPUT
 
 CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -37,6 +39,11 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
 SAMPLING = ("sampling", "hybrid")
 _SILENT = ("plot", "plot_columns", "report", "history")
 """Options that write something else: they are not used here."""
+_KNOWN = re.compile(
+    "the (value|time|probability) is missing|is not a probability|the id of two rows that live"
+    "|the instances of an object|the result of an update is not a number|a function has no value"
+)
+"""What is wrong with data where the definitions must know of it: of other reasons they know nothing."""
 
 Choice = dict[str, str]
 
@@ -81,6 +88,12 @@ class Told:
         if self.failure is not None:
             return Disagreement(f"fails: {type(self.failure).__name__}: {self.failure}")
         return None
+
+
+def baseless(refusal: SkytideError, unusable: str) -> Disagreement | None:
+    """Whether data is refused for a reason that the definitions would know of, if it were there."""
+    known = isinstance(refusal, InputError | IdError) and _KNOWN.search(refusal.reason)
+    return Disagreement(f"refuses data that can be used: {refusal}") if known and not unusable else None
 
 
 class Commands:
@@ -131,15 +144,26 @@ def letters_wrong(rows: Rows, told: Told) -> Disagreement | None:
     """Whether the rows that a run did not take are the right ones."""
     expected = {(*rows.place(row), "late") for row in rows.late.tolist()}
     expected |= {(*rows.place(row), "missing") for row in rows.bad.tolist()}
-    nowhere = sum(one["row"] is None for one in told.letters)
-    if nowhere != rows.spoiled:
-        return Disagreement(f"{nowhere} update(s) were left out for their results, but {rows.spoiled} are due")
+    nowhere, due = Counter(one["reason"] for one in told.letters if one["row"] is None), _spoiled(rows, told)
+    if nowhere != due:
+        reason = f"{nowhere.total()} update(s) were left out for their results, but {due.total()} are due"
+        return Disagreement(reason, missing=sorted(due - nowhere), wrong=sorted(nowhere - due))
     placed = [one for one in told.letters if one["row"] is not None]
     found = [(one["file"], one["row"], "missing" if "missing" in one["reason"] else "late") for one in placed]
     if len(found) == len(set(found)) and set(found) == expected:
         return None
     missing, wrong = sorted(expected - set(found)), sorted(set(found) - expected)
     return Disagreement("the rows that were not taken are others", missing=missing, wrong=wrong)
+
+
+def _spoiled(rows: Rows, told: Told) -> Counter[str]:
+    """What the letters say of updates whose results are no numbers."""
+    if not rows.spoiled or told.table is None:
+        return Counter()
+    times = rows.unit.told([time for time, _ in rows.spoiled], told.table.schema.field("time").type)
+    names = [one for _, one in rows.spoiled]
+    reason = "the update of {} at {}: the result is not a number (as inf - inf)"
+    return Counter(reason.format(name, time) for name, time in zip(names, times, strict=True))
 
 
 def texts_of(question: Question) -> list[str]:

@@ -14,12 +14,12 @@ from skytide.cli._verify.comparing import Disagreement, Pace, Stream, compare, t
 from skytide.cli._verify.populations import Fragments, Living, Population, Uncertain, Updates
 from skytide.cli._verify.resting import expected_rows, ranking_wrong, rows_wrong
 from skytide.cli._verify.rows import Question, Rows, read_rows
-from skytide.cli._verify.runs import SAMPLING, Choice, Commands, Told, letters_wrong, stream_of, texts_of
+from skytide.cli._verify.runs import SAMPLING, Choice, Commands, Told, baseless, letters_wrong, stream_of, texts_of
 from skytide.cli._verify.sampled import Series, cost_wrong, quality_wrong
-from skytide.errors import MissingDependencyError
+from skytide.errors import MissingDependencyError, SkytideError
 from skytide.reference.frequent import exact
 
-POPULATIONS: dict[str, Callable[[Question, Rows], Population]] = {
+POPULATIONS: dict[str, Callable[[Question, Rows], Living | Updates | Fragments]] = {
     "window": Living,
     "uncertain": Uncertain,
     "snapshots": Updates,
@@ -45,6 +45,14 @@ class Result:
     figures: dict[str, float] = field(default_factory=dict)
 
 
+class _BaselessError(Exception):
+    """Every run refuses data that can be used."""
+
+    def __init__(self, finding: Disagreement, rows: int) -> None:
+        super().__init__(finding.reason)
+        self.finding, self.rows = finding, rows
+
+
 class Verification:
     """All runs of a command over DATA; `pace` makes the pace of each comparison."""
 
@@ -60,12 +68,15 @@ class Verification:
         self._pace, self._watch = pace, watch
 
     def results(self, data: str) -> list[Result]:
-        """Run everything, and compare. Data that every run refuses is an error of the input."""
-        if self._question.kind == "skyline":
-            return self._skylines(data)
-        if self._question.options.get("final"):
-            return self._rankings(data)
-        return self._streams(data)
+        """Run everything, and compare. Data that every run refuses is an error of the input, if there is a reason."""
+        try:
+            if self._question.kind == "skyline":
+                return self._skylines(data)
+            if self._question.options.get("final"):
+                return self._rankings(data)
+            return self._streams(data)
+        except _BaselessError as refused:
+            return [Result(one, "data", refused.rows, 0, 0, refused.finding) for one in self._choices]
 
     # -- streams -------------------------------------------------------------------------------------------------------
 
@@ -74,6 +85,9 @@ class Verification:
         theta = options.get("frequent") or options.get("theta")
         approximate = [one for one in self._choices if one["method"] in SAMPLING]
         certain = [one for one in self._choices if one not in approximate]
+        # Whether theta is one is for the command to say, before anything is made of it.
+        counted = self._told(data, certain, {}) if theta is not None and certain else []
+        sampled = self._told(data, approximate, {}) if approximate else []
         told = self._told(data, certain or [{"method": "naive"}], _PLAIN)
         rows = self._rows(data)
         if rows.unusable:
@@ -89,12 +103,11 @@ class Verification:
             return results
         snapshots = population.instants[population.taken] if isinstance(population, Updates) else population.instants
         series = Series(snapshots, right[0], exact(theta or 1), options["over"] or 1)
-        if theta is not None and certain:
-            told = self._told(data, certain, {})
-            results += self._compared(told, rows, series.counted(), series.counted, "frequent")[0]
+        if counted:
+            results += self._compared(counted, rows, series.counted(), series.counted, "frequent")[0]
         if not approximate:
             return results
-        found = self._approximate(data, approximate, rows, series)
+        found = self._approximate(sampled, rows, series)
         # Without a line of their own, the skylines that were sampled are part of what was looked at.
         found = found if certain else [replace(one, checked=min(one.checked, looked)) for one in found]
         return results + found
@@ -103,8 +116,23 @@ class Verification:
         found = [(choice, self._commands.told(data, **{**changed, **choice})) for choice in choices]
         refusals = [told.refusal for _, told in found if told.refusal is not None]
         if refusals and len(refusals) == len(found):
+            self._check_reason(refusals[0], data)
             raise refusals[0]
         return found
+
+    def _check_reason(self, refusal: SkytideError, data: str) -> None:
+        """An error of its own where the definitions should know why the data is refused, and do not."""
+        if baseless(refusal, "") is None:
+            return
+        if "the result of an update" in refusal.reason and self._question.length("lateness"):
+            return  # rows are judged as they come: one that comes later may have made the result a number
+        try:
+            rows = self._rows(data)
+        except SkytideError:
+            return
+        finding = baseless(refusal, rows.unusable)
+        if finding is not None:
+            raise _BaselessError(finding, rows.total)
 
     def _opened(self, data: str) -> Any:
         texts = [] if self._question.kind == "skyline" else texts_of(self._question)
@@ -114,17 +142,15 @@ class Verification:
         """The rows that are to be taken, or why DATA cannot be used."""
         with self._opened(data) as source:
             rows = read_rows(self._question, source)
-        if not rows.unusable and self._question.kind in ("window", "uncertain"):
-            population = self._anew(rows)
-            assert isinstance(population, Living)
-            rows.unusable = population.repeated()
+        if not rows.unusable and self._question.kind in POPULATIONS:
+            rows.unusable = self._anew(rows).unusable()
         return rows
 
     def _taken(self, told: list[tuple[Choice, Told]], rows: Rows, what: str) -> list[Result]:
         """The results where DATA cannot be used, but some run took it."""
         return [Result(choice, what, rows.total, 0, 0, one.wrong(rows.unusable)) for choice, one in told]
 
-    def _anew(self, rows: Rows) -> Population:
+    def _anew(self, rows: Rows) -> Living | Updates | Fragments:
         return POPULATIONS[self._question.kind](self._question, rows)
 
     def _compared(
@@ -154,10 +180,9 @@ class Verification:
             results.append(Result(choice, what, rows.total, found.instants, found.checked, wrong))
         return results, streams
 
-    def _approximate(self, data: str, choices: list[Choice], rows: Rows, series: Series) -> list[Result]:
+    def _approximate(self, told: list[tuple[Choice, Told]], rows: Rows, series: Series) -> list[Result]:
         """Sampling and hybrid: their answers follow from the sampled skylines; how good they are is reported."""
         options = self._question.options
-        told = self._told(data, choices, {})
         counted = partial(series.sampled, options["epsilon"], options["delta"], options["seed"])
         results, streams = self._compared(told, rows, counted(), counted, "sampled")
         found = []

@@ -69,6 +69,7 @@ def quiet_loggers() -> Iterator[None]:
     """
     from pyspark.logger import PySparkLogger
 
+    stopping.clear()  # where a session is there already, nobody else begins anew
     # Asked of PySpark, so that they are loggers of its own class where they are new.
     loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
     before = [logger.level for logger in loggers]

@@ -174,7 +174,8 @@ def _parted(rows: pa.Table, buckets: Any) -> Iterator[tuple[int, pa.Table]]:
     order = np.argsort(buckets, kind="stable")
     numbers, starts = np.unique(buckets[order], return_index=True)
     rows = rows.take(pa.array(order))
-    for number, start, end in zip(numbers.tolist(), starts, np.append(starts[1:], len(order)), strict=True):
+    ends = np.append(starts[1:], len(order))[: len(starts)]  # of no rows there is no bucket
+    for number, start, end in zip(numbers.tolist(), starts, ends, strict=True):
         yield number, rows.slice(start, end - start)
 
 
