@@ -30,7 +30,7 @@ def test_a_part_runs_draws_and_finds_all_answers_right(part: str, tmp_path: Path
 
 def test_connections_are_left_out_where_there_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert filtering.main(["--quick", "--parts", "tcp", "--data", str(tmp_path)]) == 0
-    assert "left out" in capsys.readouterr().err
+    assert "left out" in capsys.readouterr().out
 
 
 def test_connections_are_counted_as_the_paper_does() -> None:

@@ -29,7 +29,7 @@ def test_a_part_runs_draws_and_finds_all_answers_right(part: str, tmp_path: Path
 
 def test_real_data_are_left_out_where_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fragmented.main(["--quick", "--parts", "weather", "movies", "--data", str(tmp_path)]) == 0
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert "the part weather is left out" in told and "the part movies is left out" in told
 
 

@@ -39,7 +39,7 @@ def verdicts(kept: Mapping[str, Kept], size: str) -> list[tuple[Claim, Found]]:
     for claim in CLAIMS:
         known = kept.get(claim.part, {"found": None, "status": 0, "busy": 0.0})
         one = judged(claim, known["found"], all_sizes=size != "smoke", status=known["status"])
-        if known["busy"] > BUSY and not claim.answers:
+        if known["busy"] > BUSY and known["found"] is not None and not claim.answers:
             one = one._replace(text=f"{one.text}; on a busy machine")
         found.append((claim, one))
     return found
