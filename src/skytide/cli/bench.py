@@ -20,7 +20,7 @@ def command(name: str | None, arguments: tuple[str, ...]) -> int | None:
     """Run the benchmark NAME with its own ARGUMENTS; without a NAME, list them.
 
     `papers` runs the figures and tables of the five papers on Spark, beside what the papers say: all of them, or those
-    of one paper, as in `skytide bench papers tao06 --figure 12`. `evidence` runs all that the first page claims and
+    of one paper, as in `skytide bench papers tao06 --figure 12`. `evidence` runs all that the README claims and
     writes one report. `--list` says what there is, `--size` how large it is.
 
     Benchmarks are part of the source tree, not of the installed package.
