@@ -1,6 +1,8 @@
 """What all tests share."""
 
+import gc
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -24,3 +26,10 @@ def _rank(nodeid: str) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Only the order is changed."""
     items.sort(key=lambda item: _rank(item.nodeid))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_is_left() -> Iterator[None]:
+    """What a file leaves open is found here, and not by chance in a test of another file."""
+    yield
+    gc.collect()

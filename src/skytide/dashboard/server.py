@@ -11,7 +11,6 @@ import contextlib
 import errno
 import hmac
 import json
-import logging
 import math
 import re
 import secrets
@@ -91,11 +90,10 @@ class Page:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=10,
             limit_concurrency=4 * MOST_READERS,
         )
-        server = self._server = Server(settings)
-        logging.getLogger("uvicorn.error").addFilter(_worth_saying)
+        server = self._server = Server(settings, grace=1)
         self._thread = threading.Thread(
             target=lambda: asyncio.run(server.serve([self._socket])), name="skytide-dashboard", daemon=True
         )
@@ -117,11 +115,6 @@ class Page:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _worth_saying(record: logging.LogRecord) -> bool:
-    """That readers are sent away at the end is no error."""
-    return not any(text in str(record.msg) for text in ("timeout graceful shutdown", "ASGI callable returned without"))
 
 
 def _listening(host: str, port: int, search: bool) -> socket.socket:
@@ -270,8 +263,7 @@ class _Door:
         if scope["type"] != "http":
             return
         refused = self._refused(scope)
-        with contextlib.suppress(asyncio.CancelledError):  # at the end of the server, which is no error
-            await (self._app if refused is None else refused)(scope, receive, send)
+        await (self._app if refused is None else refused)(scope, receive, send)
 
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)

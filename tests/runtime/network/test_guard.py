@@ -196,6 +196,29 @@ def test_a_reader_that_is_slow_but_takes_something_stays() -> None:
         assert taken > 0 and _dropped(server, "stalled") == 0 and server.metric("skytide_readers") == 1
 
 
+def test_the_end_of_the_server_reaches_all_who_are_inside(caplog: pytest.LogCaptureFixture) -> None:
+    """Who sends nothing, who stays within a head, and who takes nothing of what it asked for."""
+    asking = (b"", HEAD, b"GET /changes?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    with contextlib.ExitStack() as stack:
+        with served(FakeHub(keep=2000)) as server:
+            server.publish(2000, text="x" * 20_000)
+            peers = [stack.enter_context(server.connect()) for _ in asking]
+            for peer, sent in zip(peers, asking, strict=True):
+                peer.sendall(sent)
+            server.until(lambda: server.metric("skytide_readers") == 1)
+        assert all(map(_ended, peers))
+    assert caplog.records == []
+
+
+def test_the_end_of_the_server_reaches_who_is_within_a_handshake() -> None:
+    with contextlib.ExitStack() as stack:
+        with served(certificate=CERTIFICATE, key=KEY) as server:
+            peers = [stack.enter_context(server.connect()) for _ in range(2)]
+            peers[0].sendall(b"\x16\x03\x01")
+            server.until(lambda: server.metric("skytide_connections") == 2)
+        assert all(map(_ended, peers))
+
+
 async def _talks(websocket: WebSocket) -> None:
     await websocket.accept()
     with contextlib.suppress(Exception):

@@ -161,14 +161,23 @@ class Door(socket.socket):
         if guest is not None:
             guest.relieve()
 
+    def dismiss(self) -> None:
+        """End all who are inside, such as those within a handshake, whom uvicorn does not know yet."""
+        for guest in list(self._guests.values()):
+            _end(guest)
+
     def _left(self, number: int) -> None:
         self._guests.pop(number, None)
 
     def _too_slow(self, guest: _Guest) -> None:
         guest.deadline = None
         self._guard.drop("header")
-        with contextlib.suppress(OSError):
-            guest.shutdown(socket.SHUT_RDWR)  # its transport sees an end, whatever it was doing
+        _end(guest)
+
+
+def _end(guest: _Guest) -> None:
+    with contextlib.suppress(OSError):
+        guest.shutdown(socket.SHUT_RDWR)  # its transport sees an end, whatever it was doing
 
 
 def guarded(guard: Guard, door: Door) -> tuple[type[H11Protocol], type[WebSocketsSansIOProtocol]]:

@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -40,6 +41,7 @@ from skytide.runtime.network.secrets import Tokens
 PAUSE = 0.01
 """Seconds between two pieces of a stream: events that come closer together travel together."""
 _LARGEST = (1 << 63) - 1
+_ROUNDS = 100
 logger = logging.getLogger(__name__)
 _INDEX = """Skytide coordinator
 
@@ -309,12 +311,39 @@ def _whole(name: str, given: str) -> int:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which leaves signals to the caller."""
+    """uvicorn's server, which leaves signals to the caller, and no connection open when it ends.
+
+    At the end connections have `grace` seconds to take what is theirs. Whoever has not by then is gone as if it had
+    left itself, so that all that works for it ends by itself: what uvicorn would cancel complains.
+    """
+
+    def __init__(self, config: uvicorn.Config, grace: float, door: Door | None = None) -> None:
+        super().__init__(config)
+        self._grace, self._door = grace, door
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take none."""
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what is open, the slow at last."""
+        enough = asyncio.get_running_loop().call_later(self._grace, self._end_all)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            enough.cancel()
+            self._end_all()
+        for _ in range(_ROUNDS):  # a connection that is ended closes in one of the next rounds of the loop
+            if not self.server_state.connections and (self._door is None or not self._door.count):
+                break
+            await asyncio.sleep(0)
+
+    def _end_all(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        if self._door is not None:
+            self._door.dismiss()
 
 
 async def serve(
@@ -358,11 +387,11 @@ async def serve(
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=grace,
+            timeout_graceful_shutdown=2 * grace,  # for what goes on without its connection
         )
         settings.load()
         settings.ssl = context
-        server = Server(settings)
+        server = Server(settings, grace, door)
         address = door.getsockname()
         running = asyncio.create_task(server.serve(sockets=[door]))
         stopping = asyncio.create_task(_stopped(server, stop, hub.feed))
