@@ -20,7 +20,7 @@ from benchmarks import machine
 from benchmarks.papers.papa14 import figures, quiet, series
 from benchmarks.papers.papa14.runs import Line, averaged, defined, line, played
 from benchmarks.real import DATA
-from skytide.protocols.fragmented.pivot import Tuning
+from skytide.protocols.fragmented.tuning import Tuning
 
 KINDS = {"C": "correlated", "I": "independent", "A": "anti-correlated"}
 DEFAULTS: dict[str, Any] = {"kind": "I", "change": 0.02, "functions": ("a", "b")}
@@ -69,7 +69,7 @@ AUTO_GOAL = 1.1
 SHOWN = ("messages", "paper", "late messages", "bytes", "paper, bytes", "late bytes", "initial, KB/site", "skyline",
          "updates/s", "equal")  # fmt: skip
 SHARES = ("messages", "late messages", "bytes", "late bytes", "paper", "paper, bytes")
-SWITCHES = ("-", "reserve", "shifting", "centring", "streaming", "walks", "symmetric")
+SWITCHES = ("-", "reserve", "shifting", "centring", "streaming", "walks", "symmetric", "apart")
 MOVIES = ((200, 0.0), (200, 0.5), (2, 0.0), (2, 0.5))
 """Sites, and the share of the ratings that is there at the beginning. With two sites, a site has about as many ratings
 of a movie as in the paper, whose data are a hundred times as many.
@@ -141,7 +141,8 @@ class Bench:
         cell = {**DEFAULTS, **cell}
         key = repr((sorted(cell.items()), method, off))
         if key not in self._lines:
-            tuning = Tuning() if off == "-" else Tuning(**{off: False})
+            changed: Line = {} if off == "-" else {off: 0.0 if off == "apart" else False}
+            tuning = Tuning(**changed)
             found = []
             for seed in range(self._chosen.seed, self._chosen.seed + self._chosen.repeats):
                 one = stream(cell, self._chosen, seed)

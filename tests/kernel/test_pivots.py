@@ -58,16 +58,18 @@ def test_the_room_between_two_members_is_as_their_steps_to_the_power_of_two_thir
 
 
 @settings(max_examples=100)
-@given(st.lists(st.tuples(VALUE, VALUE), min_size=2, max_size=6), st.tuples(STEP, STEP))
+@given(st.lists(st.tuples(VALUE, VALUE), min_size=2, max_size=6), st.tuples(STEP, STEP), st.floats(0, 1), st.booleans())
 def test_what_hangs_on_a_holder_stays_dominated_anywhere_in_its_box(
-    rows: list[tuple[float, ...]], step: tuple[float, float]
+    rows: list[tuple[float, ...]], step: tuple[float, float], apart: float, stays: bool
 ) -> None:
     holder = rows[skyline(rows)[0]]
     below = [row for row in rows if dominates(holder, row)]
     points = np.array([holder, *below])
     records = fresh(points)
     own = np.arange(1, len(points))
-    part_holders(records, np.tile(step, (len(points), 1)), np.array([0]), np.array([0, len(own)]), own)
+    if stays:  # a holder that keeps its box, which is no larger than its point
+        records.fresh[0], records.low[0], records.high[0] = False, points[0], points[0]
+    part_holders(records, np.tile(step, (len(points), 1)), np.array([0]), np.array([0, len(own)]), own, apart)
     assert not outside(records.low, records.high, points).any()
     for one in own:
         assert dominates(records.high[0].tolist(), records.low[one].tolist())
@@ -76,6 +78,17 @@ def test_what_hangs_on_a_holder_stays_dominated_anywhere_in_its_box(
 def test_a_holder_ends_where_it_costs_all_of_them_least() -> None:
     points = np.array([[0.0], *[[10.0]] * 8])
     records, own = fresh(points), np.arange(1, 9)
-    part_holders(records, np.ones((9, 1)), np.array([0]), np.array([0, 8]), own)
+    part_holders(records, np.ones((9, 1)), np.array([0]), np.array([0, 8]), own, 0.0)
     # The least of 1 / x² + 8 / (10 - x)² is at (10 - x) / x = 2.
     assert records.high[0, 0] == pytest.approx(10 / 3, abs=1e-3)
+
+
+@pytest.mark.parametrize(("apart", "begins"), [(0.0, (3.0, 3.0)), (0.5, (3.0, 6.5)), (1.0, (3.0, 10.0))])
+def test_objects_begin_between_the_end_of_their_holder_and_a_boundary_of_their_own(
+    apart: float, begins: tuple[float, float]
+) -> None:
+    records = fresh(np.array([[0.0], [6.0], [20.0]]))
+    records.high[0] = 3.0
+    part_holders(records, np.ones((3, 1)), np.array([0]), np.array([0, 2]), np.array([1, 2]), apart)
+    assert records.high[0, 0] == pytest.approx(3.0, abs=0.01)
+    assert records.low[1:, 0].tolist() == pytest.approx(begins, abs=0.01)

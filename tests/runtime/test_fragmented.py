@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Message, Pairings, Partings, Shifts, encode
 from skytide.protocols.fragmented.methods import METHODS
+from skytide.protocols.fragmented.tuning import Tuning
 from skytide.runtime.fragmented import FragmentSimulation
-from tests.protocols.fragmented.scenarios import Row, Scenario, check, scenarios, send, walk
+from tests.protocols.fragmented.scenarios import TUNINGS, Row, Scenario, check, scenarios, send, walk
 
 SCENARIOS = int(os.environ.get("SKYTIDE_SCENARIOS", "60"))
 MANY = settings(max_examples=SCENARIOS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -29,6 +30,15 @@ MANY = settings(max_examples=SCENARIOS, suppress_health_check=[HealthCheck.too_s
 @given(scenario=scenarios(), wire=st.booleans())
 def test_the_skyline_is_exact_after_every_update(method: str, scenario: Scenario, wire: bool) -> None:
     check(scenario, method, wire=wire)
+
+
+@pytest.mark.parametrize("method", ["pivot", "direct"])
+@MANY
+@given(scenario=st.one_of(scenarios(), st.builds(walk, st.integers(0, 10**9), st.just(60))), tuning=TUNINGS)
+def test_the_skyline_is_exact_whatever_is_done_to_save_messages(
+    method: str, scenario: Scenario, tuning: Tuning
+) -> None:
+    check(scenario, method, tuning=tuning)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -95,6 +95,17 @@ def of_data(name: str, bars: dict[str, float], rows: Rows) -> Found:
     return found._replace(text=f"{found.text} ({counts})")
 
 
+def without_grouping(most: float, rows: Rows) -> Found:
+    """Whether PIVOT with pivots that are not grouped sends at most such a part of what it sends with groups."""
+    own = chosen(rows, value="WEATHER")
+    if not own:
+        return Found("not measured", None)
+    by = {column: {word: mean(own, column, method=f"PIVOT, {word}") for word in ("not grouped", "grouped")}
+          for column in (MESSAGES, BYTES)}  # fmt: skip
+    told = "; ".join(f"{column.partition(',')[0]} {said(found)}" for column, found in by.items())
+    return Found(told, all(found["not grouped"] <= most * found["grouped"] for found in by.values()))
+
+
 def harder(rows: Rows) -> Found:
     """Whether WEATHER saves less than MOVIES; nothing is said where neither saves anything."""
     by = {name: shares(chosen(rows, value=name), BYTES).get("PIVOT") for name in ("WEATHER", "MOVIES")}

@@ -21,7 +21,7 @@ from skytide.kernel.batch import skyline_mask
 from skytide.kernel.functions import values as values_of
 from skytide.model import Booleans, Floats, Integers
 from skytide.protocols.fragmented.messages import Kind, sizes
-from skytide.protocols.fragmented.pivot import Tuning
+from skytide.protocols.fragmented.tuning import Tuning
 from skytide.reference.functional import expression, functional_skyline
 from skytide.runtime.fragmented import FragmentSimulation
 

@@ -3,6 +3,10 @@
 papa14 puts a pivot midway between two objects. Here a boundary costs each object as often as its sites' random walks
 cross it: (step / room)^2, with the size of an update for the step. Between two objects the sum is least where the rooms
 are as the steps to the power of 2/3; between an object and all that hang on it, where a convex sum is.
+
+The paper groups: all that hang on an object begin where it ends, at one composite pivot. That gives them the most room,
+but the object none: whenever it leaves its box, all of them need new ones. So they begin a part of the way beyond it,
+towards the boundary that each would have with the object alone.
 """
 
 from __future__ import annotations
@@ -80,12 +84,15 @@ def _between(end: float, begin: float, first: float, second: float) -> float:
 
 
 @njit(cache=True)
-def part_holders(records: Records, steps: Floats, holders: Integers, starts: Integers, below: Integers) -> None:
+def part_holders(
+    records: Records, steps: Floats, holders: Integers, starts: Integers, below: Integers, apart: float
+) -> None:
     """Divide the room between each holder and the fresh objects on it; those of holders[i] are below[starts[i]:...].
 
-    On every column a fresh holder's box ends at one value for all of them, and theirs begin there. O(below d).
+    On every column a fresh holder's box ends at one value for all of them. Theirs begin there (`apart` 0), at their own
+    boundaries with the holder (1), or in between. O(below d).
     """
-    points, high = records.points, records.high
+    points, low, high = records.points, records.low, records.high
     for h in range(holders.shape[0]):
         holder = holders[h]
         own = below[starts[h] : starts[h + 1]]
@@ -96,6 +103,8 @@ def part_holders(records: Records, steps: Floats, holders: Integers, starts: Int
                 stay_strict(points, high, holder, one)
         for one in own:
             begin_above(records, holder, one)
+            for k in range(points.shape[1]):
+                low[one, k] = max(low[one, k], _begin(records, steps, holder, k, one, apart))
 
 
 @njit(cache=True, _nrt=False)
@@ -116,6 +125,16 @@ def _shared_end(records: Records, steps: Floats, holder: int, k: int, own: Integ
         else:
             left = one_third
     return float(min(max(0.5 * left + 0.5 * right, start), nearest))
+
+
+@njit(cache=True, _nrt=False)
+def _begin(records: Records, steps: Floats, holder: int, k: int, one: int, apart: float) -> float:
+    """Where an object's box begins on a column, so far from the end of the holder's; never beyond its point."""
+    end, start, point = records.high[holder, k], records.points[holder, k], records.points[one, k]
+    if not start < point:
+        return float(end)
+    begin = end + apart * (_between(start, point, steps[holder, k], steps[one, k]) - end)
+    return float(begin if begin <= point else end)  # else also where the difference is infinite
 
 
 @njit(cache=True, _nrt=False)

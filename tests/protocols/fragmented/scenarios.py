@@ -14,12 +14,14 @@ from skytide.errors import InputError, SkytideError
 from skytide.expressions import parse
 from skytide.model import MissingPolicy
 from skytide.protocols.fragmented.functions import Functions
+from skytide.protocols.fragmented.tuning import Tuning
 from skytide.reference.functional import Local, expression, functional_skyline
 from skytide.runtime.fragmented import FragmentSimulation
 from tests.protocols.fragmented.expressions import SAMPLES, drawn_text
 
 EXTREMES = (0.0, -0.0, 1.0, 5e-324, 1e-300, 1e300, 1.797e308, -1.797e308, math.inf, -math.inf)
 WEIGHTS = (1.0, 2.0, 0.5, 3.0, 0.1)
+USUAL = Tuning()
 
 
 class Row(NamedTuple):
@@ -89,9 +91,10 @@ def send(simulation: FragmentSimulation, time: int, rows: list[Row]) -> Iterator
     )
 
 
-def check(scenario: Scenario, method: str, *, wire: bool = False) -> FragmentSimulation:
+def check(scenario: Scenario, method: str, *, wire: bool = False, tuning: Tuning = USUAL) -> FragmentSimulation:
     """After every single update the coordinator's skyline is the reference's, and so are its errors."""
-    simulation, truth = FragmentSimulation(scenario.functions, method, nulls=scenario.nulls, wire=wire), Truth(scenario)
+    simulation = FragmentSimulation(scenario.functions, method, nulls=scenario.nulls, wire=wire, tuning=tuning)
+    truth = Truth(scenario)
     for time, rows in enumerate([scenario.start, *([row] for row in scenario.updates)]):
         for row in rows:
             truth.take(row)
@@ -109,6 +112,10 @@ def check(scenario: Scenario, method: str, *, wire: bool = False) -> FragmentSim
 
 
 # -- drawn by hypothesis -----------------------------------------------------------------------------------------------
+
+
+TUNINGS = st.builds(Tuning, *[st.booleans()] * 6, zones=st.just(True), apart=st.floats(0, 1))
+"""All that a coordinator may be told to do or not to do."""
 
 
 @st.composite

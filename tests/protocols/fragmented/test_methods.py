@@ -9,8 +9,9 @@ from skytide.errors import InputError, OptionError
 from skytide.protocols.fragmented.direct import DirectCoordinator
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Arrivals, Order
-from skytide.protocols.fragmented.methods import METHODS, coordinator_of, pairs_of
-from skytide.protocols.fragmented.pivot import PivotCoordinator, Tuning
+from skytide.protocols.fragmented.methods import CROWDED, METHODS, coordinator_of, pairs_of
+from skytide.protocols.fragmented.pivot import PivotCoordinator
+from skytide.protocols.fragmented.tuning import Tuning
 
 TWO, THREE = Functions(["a", "b"]), Functions(["a", "b", "a * b"])
 
@@ -64,6 +65,23 @@ def test_auto_leaves_objects_at_different_sites_to_pivot_and_direct_does_not() -
     apart = arrivals([0, 1, 2, 3], [0, 0, 1, 1], [[1.0, 9.0]] * 2 + [[9.0, 1.0]] * 2)
     assert kinds(coordinator_of("auto", TWO).take(0, [apart])) == {"Zonings"}
     assert kinds(coordinator_of("direct", TWO).take(0, [apart])) == {"Centrings", "Pairings"}
+
+
+@pytest.mark.parametrize(("many", "crowded"), [(CROWDED, False), (CROWDED + 1, True)])
+def test_auto_leaves_a_crowded_skyline_to_pivot_and_direct_does_not(many: int, crowded: bool) -> None:
+    rows = [[float(one), float(many - one)] for one in range(many)] + [[50.0, 50.0]] * 3
+    assert start("auto", rows) == ({"Zonings"} if crowded else {"Centrings", "Pairings"}, list(range(many)))
+    assert start("direct", rows) == ({"Centrings", "Pairings"}, list(range(many)))
+
+
+def test_auto_hands_over_when_a_skyline_becomes_crowded_also_after_it_was_stored() -> None:
+    rows = [[float(one), float(CROWDED - one)] for one in range(CROWDED)]
+    coordinator = coordinator_of("auto", TWO)
+    settled(coordinator, arrivals([0] * CROWDED, list(range(CROWDED)), rows))
+    again = DirectCoordinator.from_bytes(coordinator.to_bytes())
+    for one in (coordinator, again):
+        orders = one.take(1, [arrivals([0], [CROWDED], [[-1.0, 99.0]])])
+        assert kinds(orders) == {"Zonings"} and len(one.skyline()) == CROWDED + 1
 
 
 def settled(coordinator: PivotCoordinator | DirectCoordinator, *reports: Arrivals) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skytide.errors import StateError
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.messages import Releases, Shifts, Zonings
-from skytide.protocols.fragmented.pivot import PivotCoordinator, Tuning, function_steps, reserve_of
+from skytide.protocols.fragmented.pivot import PivotCoordinator, function_steps
+from skytide.protocols.fragmented.tuning import Tuning, reserve_of, tuning_of
 from tests.protocols.fragmented.coordinated import Dialogue
 
 TWO = Functions(["a", "b"])
 HOME = [[1.0, 9.0], [9.0, 1.0], [12.0, 12.0]]
 
 
-def dialogue(sites: int = 20, home: list[list[float]] | None = None, **tuning: bool) -> Dialogue:
+def dialogue(sites: int = 20, home: list[list[float]] | None = None, **tuning: Any) -> Dialogue:
     return Dialogue(PivotCoordinator(TWO, tuning=Tuning(**tuning)), TWO, home or HOME, sites)
 
 
@@ -62,6 +67,31 @@ def test_who_crosses_a_boundary_is_seen_and_only_those_concerned_hear_of_new_box
     assert talk.skyline() == [2]
     told = {one for message in talk.said if isinstance(message, Zonings) for one in message.objects.tolist()}
     assert 3 not in told
+
+
+@pytest.mark.parametrize(("apart", "also"), [(0.0, True), (0.3, False), (1.0, False)])
+def test_an_object_that_leaves_its_box_touches_those_on_it_that_begin_farther_off_only_if_they_are_grouped(
+    apart: float, also: bool
+) -> None:
+    talk = dialogue(sites=1, home=[[10.0, 10.0], [12.0, 12.0], [18.0, 18.0]], streaming=False, apart=apart)
+    assert "Zonings" in talk.move(0, 0, 11.5, 11.5) and talk.skyline() == [0]
+    told = {one for message in talk.said if isinstance(message, Zonings) for one in message.objects.tolist()}
+    assert told == {0, 1, 2} if also else told == {0, 1}
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5, 1.0])
+def test_the_tuning_is_stored_and_what_was_stored_without_a_distance_goes_on(apart: float) -> None:
+    stored = Tuning(walks=False, apart=apart)
+    assert tuning_of(list(astuple(stored))) == stored
+    assert tuning_of(list(astuple(stored))[:-1]) == Tuning(walks=False)
+    again = PivotCoordinator.from_bytes(PivotCoordinator(TWO, tuning=Tuning(apart=apart)).to_bytes())
+    assert (again._tuning.apart, again._filter.apart) == (apart, apart)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("wrong", [[], [True] * 6, [True] * 7 + [1.5], [True] * 7 + ["0"], [1] * 7, [True] * 9])
+def test_a_tuning_that_was_damaged_is_refused(wrong: list[Any]) -> None:
+    with pytest.raises(StateError, match="tuning"):
+        tuning_of(wrong)
 
 
 def test_an_object_whose_updates_are_larger_than_its_box_is_told_in_full() -> None:

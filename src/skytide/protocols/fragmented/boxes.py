@@ -13,10 +13,13 @@ from skytide.kernel.pivots import part_holders, part_members
 from skytide.model import Integers
 from skytide.protocols.filtering.filter import FilterServer
 from skytide.protocols.filtering.offers import Offers
+from skytide.protocols.fragmented.tuning import APART
 
 
 class PivotBoxes(FilterServer):
     """Boxes of objects; a report's floor and roof are the object's values less and plus its reach."""
+
+    apart = APART
 
     def _construct(self, clients: Integers, offers: Offers) -> Integers:
         """The widest boxes that make sense, made robust. Objects offer none."""
@@ -36,5 +39,5 @@ class PivotBoxes(FilterServer):
         part_members(records, steps, members)
         below = below[np.argsort(self._dominator[below], kind="stable")]
         holders, starts = np.unique(self._dominator[below], return_index=True)
-        part_holders(records, steps, holders, np.append(starts, len(below)), below)
+        part_holders(records, steps, holders, np.append(starts, len(below)), below, self.apart)
         return offers.clients[:0]

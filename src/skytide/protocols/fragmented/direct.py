@@ -11,7 +11,8 @@ of sites of both over that of its object's (papa14's scaling, which makes the me
 
 DIRECT cannot watch what is equal, or what has no function value: no pair can hold it; nor objects to whose averages one
 site counts differently, as its drift would have to be stretched by itself. It has no way to have single
-objects told in full either. As soon as either is needed, the method hands over to PIVOT, once and for all.
+objects told in full either. As soon as either is needed, the method hands over to PIVOT, once and for all. So it does
+above the limits that a caller sets: where pairs can be watched, but not well.
 """
 
 from __future__ import annotations
@@ -31,15 +32,8 @@ from skytide.protocols.arrays import grown, room_for
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Centrings, Departures, Order, Pairings, Partings, Report
-from skytide.protocols.fragmented.pivot import (
-    NONE,
-    UNKNOWN,
-    PivotCoordinator,
-    Tuning,
-    function_steps,
-    reserve_of,
-    tuning_of,
-)
+from skytide.protocols.fragmented.pivot import NONE, UNKNOWN, PivotCoordinator, function_steps
+from skytide.protocols.fragmented.tuning import Tuning, reserve_of, tuning_of
 from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable
 from skytide.protocols.stored import Contents, dump, must, restore
 
@@ -66,9 +60,10 @@ class DirectCoordinator:
         nulls: MissingPolicy = "error",
         tuning: Tuning | None = None,
         widest: float = np.inf,
+        most: float = np.inf,
     ) -> None:
-        """Pairs whose drift would have to be stretched by more than `widest` are left to PIVOT."""
-        self._widest = widest
+        """Pairs whose drift must be stretched by more than `widest`, and skylines of more than `most`, go to PIVOT."""
+        self._widest, self._most = widest, most
         self._functions, self._nulls, self._tuning = functions, nulls, tuning or Tuning()
         self._programs = comparable(functions.programs)
         self._known = Known(functions.d)
@@ -104,7 +99,8 @@ class DirectCoordinator:
 
     def _contents(self) -> Contents:
         meta: dict[str, Any] = {**self._functions.texts(), "nulls": self._nulls, "tuning": list(astuple(self._tuning))}
-        meta |= {"objects": len(self._here), "widest": self._widest if self._widest < np.inf else None}
+        limits = {"widest": self._widest, "most": self._most}
+        meta |= {"objects": len(self._here)} | {name: one if one < np.inf else None for name, one in limits.items()}
         if self._pivot is not None:
             blob = np.frombuffer(self._pivot.to_bytes(), np.uint8)
             return Contents({**meta, "pivot": True}, {"pivot": blob})
@@ -116,8 +112,8 @@ class DirectCoordinator:
     @classmethod
     def _restored(cls, contents: Contents) -> Self:
         functions, room, meta = Functions.from_texts(contents.meta), contents.whole("objects"), contents.meta
-        widest = np.inf if meta["widest"] is None else float(meta["widest"])
-        made = cls(functions, check_missing_policy(meta["nulls"]), tuning_of(meta["tuning"]), widest)
+        limits = [np.inf if one is None else float(one) for one in (meta["widest"], meta.get("most"))]
+        made = cls(functions, check_missing_policy(meta["nulls"]), tuning_of(meta["tuning"]), *limits)
         if meta["pivot"] is True:
             made._pivot = PivotCoordinator.from_bytes(contents.blob("pivot"))
             return made
@@ -297,6 +293,8 @@ class DirectCoordinator:
         best = skyline_mask(self._values[pool]) if len(pool) else np.zeros(0, np.bool_)
         members = pool[best]
         self._member[pool] = best
+        if len(members) > self._most:
+            raise _UnwatchableError
         if len(np.unique(self._values[members], axis=0)) < len(members):
             raise _UnwatchableError
         for one in pool[~best].tolist():

@@ -19,7 +19,7 @@ gets a new centre; and last, where the box itself is left or too narrow, boxes a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +39,7 @@ from skytide.protocols.fragmented.boxes import PivotBoxes
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Order, Releases, Report, Shifts, Zonings
+from skytide.protocols.fragmented.tuning import Tuning, reserve_of, tuning_of
 from skytide.protocols.fragmented.watched import comparable, more_zones, no_zones, restored_zones, zone_parts
 from skytide.protocols.fragmented.worth import Worth
 from skytide.protocols.stored import Contents, dump, must, restore
@@ -52,41 +53,6 @@ UNKNOWN = 0.5
 """Before any update was heard of: the reach as a share of the value itself."""
 CHECK, CALM = 64, 4.0
 """Of an object of which all is told, every so often it is seen whether sites would stay quiet for that many updates."""
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What the coordinator may do to save messages; each can be switched off to see what it is worth."""
-
-    reserve: bool = True
-    shifting: bool = True
-    centring: bool = True
-    streaming: bool = True
-    walks: bool = True
-    """Boundaries by the sites' random walks; without, midway between two objects."""
-    symmetric: bool = True
-    """Zones reach about as far in either direction; without, to the ends of their boxes."""
-    zones: bool = True
-    """Without zones all is told: the method `central`."""
-
-
-def reserve_of(members: int) -> float:
-    """The coordinator's share of the weight of an object with so many sites.
-
-    A walk leaves a zone that is narrower by the factor 1 - r about (1 - r)^-2 times as often, and r n violations in one
-    direction use the reserve up, which costs about n messages: (1 - r)^-2 (1 + 1 / (r^2 n)) is least where r^3 n = 1 -
-    2 r. With one or two sites there is nothing to balance.
-
-    >>> [round(reserve_of(n), 3) for n in (1, 10, 100, 1000)]
-    [0.0, 0.326, 0.185, 0.093]
-    """
-    if members <= 2:
-        return 0.0
-    low, high = 0.0, 0.5
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if middle**3 * members > 1.0 - 2.0 * middle else (middle, high)
-    return low
 
 
 def function_steps(programs: Programs, step: Floats, means: Floats, values: Floats) -> Floats:
@@ -106,12 +72,6 @@ def values_at(programs: Programs, means: Floats) -> Floats:
     return found
 
 
-def tuning_of(stored: Sequence[bool]) -> Tuning:
-    """The tuning that was stored as a list."""
-    must(len(stored) == len(fields(Tuning)) and all(type(one) is bool for one in stored), "tuning")
-    return Tuning(*stored)
-
-
 class PivotCoordinator:
     """Keeps the exact f-skyline of objects whose sites speak only when their drift vectors leave their zones.
 
@@ -129,6 +89,7 @@ class PivotCoordinator:
         self._filter: FilterServer = (
             PivotBoxes(functions.k) if self._tuning.walks else FilterServer(functions.k, boundaries="middle")
         )
+        self._tune_boxes()
         d, k = functions.d, functions.k
         self._zones = no_zones(d, k)
         self._mode = np.zeros(0, np.int8)
@@ -142,6 +103,10 @@ class PivotCoordinator:
         self._pending: list[int] = []
         self._comparable = False
         self._time = -1
+
+    def _tune_boxes(self) -> None:
+        if isinstance(self._filter, PivotBoxes):
+            self._filter.apart = float(self._tuning.apart)
 
     def _reserve(self, objects: Integers) -> None:
         room = room_for(objects)
@@ -208,6 +173,7 @@ class PivotCoordinator:
         made._worth = Worth.restored(contents.inner("worth"))
         must(len(made._worth.wait) == room, "worth")
         made._filter = type(made._filter)._restored(contents.inner("boxes"))
+        made._tune_boxes()
         return made
 
     # -- the dialogue --------------------------------------------------------------------------------------------------
