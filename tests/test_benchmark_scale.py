@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from benchmarks.peers import scale
 from benchmarks.scale.job import written
-from benchmarks.scale.masters import MASTERS
+from benchmarks.scale.masters import MASTERS, FailedError
 from benchmarks.scale.paper import STAGES, Costs, Plan, beside, fewest, next_bottleneck, pages
 
 COSTS = Costs(
@@ -64,6 +64,25 @@ def test_the_report_has_every_master_every_slope_and_the_paper() -> None:
     assert all(f"- {part}, independent" in said for part in scale.PARTS)
     assert "executors for 1,000,000 rows/s" in said and "next: with 100 executors" in said
     assert "with the power +0" in said
+
+
+@pytest.mark.parametrize("failing", [MASTERS[0], MASTERS[-1]])
+def test_a_master_that_fails_is_told_and_the_others_are_measured(
+    failing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(master: str, cases: Any, seed: int) -> Any:
+        own = [one for one in lines("smoke") if one["master"] == master]
+        for one in own[: 1 if master == failing else None]:
+            yield {name: value for name, value in one.items() if name != "master"}
+        if master == failing:
+            raise FailedError(f"the job on {master} ended with 1")
+
+    monkeypatch.setattr(scale, "measured", measured)
+    assert scale.main(["--size", "smoke"]) == 1
+    said = capsys.readouterr().out
+    assert said.endswith(f"all answers are equal\nFAILED: the job on {failing} ended with 1\n")
+    assert all(f"| {master} |" in said for master in MASTERS)
+    assert ("### On paper" in said) is (failing != MASTERS[0])
 
 
 def test_the_model_beside_the_lines_that_it_is_made_of_is_right_and_says_where_it_does_not_apply() -> None:

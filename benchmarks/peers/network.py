@@ -115,21 +115,20 @@ def main(argv: list[str]) -> int:
     print(*opening, sep="\n", flush=True)
     written, measured = list(opening), dict[str, list[Line]]()
     for part in chosen.parts:
-        lines: list[Line] = []
+        lines = measured[part] = []
         for one in lines_of(part, chosen):
             shown = ["", f"### {TITLES[part]}", "", "| " + " | ".join(one) + " |", "|" + "---|" * len(one)]
             shown = [*(shown if not lines else []), text(one)]
             print(*shown, sep="\n", flush=True)
             written += shown
             lines.append(one)
-        measured[part] = lines
+            if chosen.json:  # a long run that is ended early leaves what it has found
+                chosen.json.write_text(json.dumps({"machine": found, "parts": measured}, indent=1))
     wrong = sum(not line.get("equal", True) for lines in measured.values() for line in lines)
     verdict = f"{wrong} answers differ" if wrong else "all answers are equal"
     print("", verdict, sep="\n")
     if chosen.markdown:
         chosen.markdown.write_text("\n".join([*written, "", verdict, ""]))
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"machine": found, "parts": measured}, indent=1))
     return 1 if wrong else 0
 
 

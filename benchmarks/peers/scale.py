@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from benchmarks import machine
 from benchmarks.scale.job import Case
-from benchmarks.scale.masters import CORES, MASTERS, measured
+from benchmarks.scale.masters import CORES, MASTERS, FailedError, measured
 from benchmarks.scale.paper import Costs, beside, line, pages, power_law, slope
 from benchmarks.soak.homes import end_in_order
 from skytide.spark.batch_tasks import survivors_of
@@ -223,22 +223,28 @@ def main(argv: list[str]) -> int:
     print(*opening, "", sep="\n", flush=True)
     end_in_order()
     lines: list[Found] = []
+    failed: dict[str, str] = {}
     for master in chosen.masters:
-        for one in measured(master, cases_of(chosen.size, master), chosen.seed):
-            lines.append({"master": master, **one})
-            if chosen.json:  # a long run that is ended early leaves what it has found
-                chosen.json.write_text(json.dumps({"benchmark": "scale", "machine": found, "lines": lines}, indent=1))
-            print(f"{master}, {one['part']}: {_short(one)}", file=sys.stderr, flush=True)
+        try:
+            for one in measured(master, cases_of(chosen.size, master), chosen.seed):
+                lines.append({"master": master, **one})
+                if chosen.json:  # a long run that is ended early leaves what it has found
+                    kept = {"benchmark": "scale", "machine": found, "lines": lines}
+                    chosen.json.write_text(json.dumps(kept, indent=1))
+                print(f"{master}, {one['part']}: {_short(one)}", file=sys.stderr, flush=True)
+        except FailedError as problem:  # the others can still be measured
+            failed[master] = str(problem)
+            print(problem, file=sys.stderr, flush=True)
     # Costs and slopes are those of the first master: without it there are the tables alone.
-    said = (
-        report(lines) if MASTERS[0] in chosen.masters else table([o for o in lines if not o["batch"]], TABLE, of_table)
-    )
+    whole = MASTERS[0] in chosen.masters and MASTERS[0] not in failed
+    said = report(lines) if whole else table([one for one in lines if not one["batch"]], TABLE, of_table)
     equal = all(one["equal"] for one in lines)
     said += ["", "all answers are equal" if equal else "ANSWERS DIFFER"]
+    said += [f"FAILED: {reason}" for reason in failed.values()]
     print(*said, sep="\n")
     if chosen.markdown:
         chosen.markdown.write_text("\n".join([*opening, "", *said, ""]))
-    return 0 if equal else 1
+    return 0 if equal and not failed else 1
 
 
 def _short(one: Found) -> str:
