@@ -224,22 +224,29 @@ def main(argv: list[str]) -> int:
     end_in_order()
     lines: list[Found] = []
     failed: dict[str, str] = {}
+
+    def keep() -> None:
+        """A long run that is ended early leaves what it has found."""
+        if chosen.json:
+            kept = {"benchmark": "scale", "machine": found, "lines": lines, "failed": failed}
+            chosen.json.write_text(json.dumps(kept, indent=1))
+
+    keep()
     for master in chosen.masters:
         try:
             for one in measured(master, cases_of(chosen.size, master), chosen.seed):
                 lines.append({"master": master, **one})
-                if chosen.json:  # a long run that is ended early leaves what it has found
-                    kept = {"benchmark": "scale", "machine": found, "lines": lines}
-                    chosen.json.write_text(json.dumps(kept, indent=1))
+                keep()
                 print(f"{master}, {one['part']}: {_short(one)}", file=sys.stderr, flush=True)
         except FailedError as problem:  # the others can still be measured
             failed[master] = str(problem)
+            keep()
             print(problem, file=sys.stderr, flush=True)
     # Costs and slopes are those of the first master: without it there are the tables alone.
     whole = MASTERS[0] in chosen.masters and MASTERS[0] not in failed
     said = report(lines) if whole else table([one for one in lines if not one["batch"]], TABLE, of_table)
     equal = all(one["equal"] for one in lines)
-    said += ["", "all answers are equal" if equal else "ANSWERS DIFFER"]
+    said += ["", "ANSWERS DIFFER" if not equal else "all answers are equal" if lines else "nothing was measured"]
     said += [f"FAILED: {reason}" for reason in failed.values()]
     print(*said, sep="\n")
     if chosen.markdown:

@@ -90,7 +90,7 @@ class Page:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=10,
+            timeout_graceful_shutdown=None,  # whose page is gone ends by itself, or when its thread has
             limit_concurrency=4 * MOST_READERS,
         )
         server = self._server = Server(settings, grace=1)

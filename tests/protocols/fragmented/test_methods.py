@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skytide.errors import InputError, OptionError
-from skytide.protocols.fragmented.direct import DirectCoordinator
+from skytide.errors import InputError, OptionError, StateError
+from skytide.protocols.fragmented.direct import LASTING, DirectCoordinator
 from skytide.protocols.fragmented.functions import Functions
-from skytide.protocols.fragmented.messages import Arrivals, Order
-from skytide.protocols.fragmented.methods import CROWDED, METHODS, coordinator_of, pairs_of
+from skytide.protocols.fragmented.messages import Arrivals, Departures, Order, Report
+from skytide.protocols.fragmented.methods import METHODS, coordinator_of, pairs_of
 from skytide.protocols.fragmented.pivot import PivotCoordinator
-from skytide.protocols.fragmented.tuning import Tuning
+from skytide.protocols.fragmented.tuning import CROWDED, Tuning
+from skytide.runtime.fragmented import FragmentSimulation
 
 TWO, THREE = Functions(["a", "b"]), Functions(["a", "b", "a * b"])
 
@@ -74,17 +75,63 @@ def test_auto_leaves_a_crowded_skyline_to_pivot_and_direct_does_not(many: int, c
     assert start("direct", rows) == ({"Centrings", "Pairings"}, list(range(many)))
 
 
-def test_auto_hands_over_when_a_skyline_becomes_crowded_also_after_it_was_stored() -> None:
-    rows = [[float(one), float(CROWDED - one)] for one in range(CROWDED)]
+def antichain(many: int) -> list[list[float]]:
+    return [[float(one), float(many - one)] for one in range(many)]
+
+
+def test_auto_hands_over_when_a_skyline_stays_crowded_also_after_it_was_stored() -> None:
     coordinator = coordinator_of("auto", TWO)
-    settled(coordinator, arrivals([0] * CROWDED, list(range(CROWDED)), rows))
-    again = DirectCoordinator.from_bytes(coordinator.to_bytes())
-    for one in (coordinator, again):
-        orders = one.take(1, [arrivals([0], [CROWDED], [[-1.0, 99.0]])])
-        assert kinds(orders) == {"Zonings"} and len(one.skyline()) == CROWDED + 1
+    assert isinstance(coordinator, DirectCoordinator)
+    settled(coordinator, arrivals([0] * CROWDED, list(range(CROWDED)), antichain(CROWDED)))
+    settled(coordinator, arrivals([0], [CROWDED], [[-1.0, 99.0]]))
+    said = [kinds(coordinator.take(1, [])) for _ in range(LASTING // 2)]
+    coordinator = DirectCoordinator.from_bytes(coordinator.to_bytes())
+    said += [kinds(coordinator.take(1, [])) for _ in range(LASTING)]
+    assert said.count({"Zonings"}) == 1 and all(one in (set(), {"Zonings"}) for one in said)
+    assert LASTING // 2 < said.index({"Zonings"}) < LASTING and len(coordinator.skyline()) == CROWDED + 1
 
 
-def settled(coordinator: PivotCoordinator | DirectCoordinator, *reports: Arrivals) -> None:
+def test_auto_bears_a_crowd_that_does_not_last() -> None:
+    coordinator = coordinator_of("auto", TWO)
+    settled(coordinator, arrivals([0] * CROWDED, list(range(CROWDED)), antichain(CROWDED)))
+    for turn in range(3):
+        settled(coordinator, arrivals([0], [CROWDED], [[-1.0, 99.0]]))
+        said = [kinds(coordinator.take(1, [])) for _ in range(LASTING - 2)]
+        settled(coordinator, Departures(2, np.array([0]), np.array([CROWDED])))
+        assert said.count({"Zonings"}) == 0 and len(coordinator.skyline()) == CROWDED, turn
+
+
+@pytest.mark.parametrize(("method", "most"), [("auto", CROWDED), ("direct", float("inf"))])
+def test_what_was_stored_before_there_was_a_limit_goes_on_with_the_usual_one(method: str, most: float) -> None:
+    coordinator = coordinator_of(method, TWO)
+    contents = coordinator._contents()
+    for name in ("most", "crowd"):
+        contents.meta.pop(name)
+    assert DirectCoordinator._restored(contents)._most == most
+    for wrong in (0, -1, float("nan"), True, "16"):
+        with pytest.raises(StateError, match="largest skyline"):
+            DirectCoordinator._restored(contents._replace(meta=contents.meta | {"most": wrong}))
+
+
+def test_zones_after_a_hand_over_are_as_good_as_those_of_a_beginning() -> None:
+    """The zones that a hand-over gives are no loss to begin with, so that objects do not go on by telling all."""
+    sites, many, updates = 20, 39, 4000
+    where, who = np.repeat(np.arange(sites), many), np.tile(np.arange(many), sites)
+    home = np.stack((np.linspace(40.0, 80.0, many), np.linspace(80.0, 40.0, many)), axis=1)
+    cost = {}
+    for method in ("pivot", "auto"):
+        simulation, chance, values = FragmentSimulation(TWO, method), np.random.default_rng(1), home[who]
+        simulation.run(0, where, who, values)
+        simulation.run(1, np.arange(sites), np.full(sites, many), np.full((sites, 2), 5.0))  # all others need new zones
+        before = simulation.cost()["messages"]
+        for time, cell in enumerate(chance.integers(len(who), size=updates).tolist(), 2):
+            values[cell] += chance.normal(0.0, 0.8, 2)
+            simulation.run(time, where[[cell]], who[[cell]], values[[cell]])
+        cost[method] = simulation.cost()["messages"] - before
+    assert cost["auto"] <= 1.1 * cost["pivot"] < 0.5 * updates, cost
+
+
+def settled(coordinator: PivotCoordinator | DirectCoordinator, *reports: Report) -> None:
     """Have a dialogue in which sites have no more to say than this."""
     while coordinator.take(0, reports):
         reports = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import select
@@ -10,6 +11,7 @@ import ssl
 import threading
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,8 +20,10 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 from websockets.sync.client import connect
 
+from skytide.runtime.network.config import Config
 from skytide.runtime.network.guard import BUFFER, Guard
 from skytide.runtime.network.metrics import Metrics
+from skytide.runtime.network.server import Server, application, serve
 from tests.runtime.network.serving import FakeHub, Served, served
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
@@ -210,13 +214,62 @@ def test_the_end_of_the_server_reaches_all_who_are_inside(caplog: pytest.LogCapt
     assert caplog.records == []
 
 
-def test_the_end_of_the_server_reaches_who_is_within_a_handshake() -> None:
-    with contextlib.ExitStack() as stack:
-        with served(certificate=CERTIFICATE, key=KEY) as server:
-            peers = [stack.enter_context(server.connect()) for _ in range(2)]
-            peers[0].sendall(b"\x16\x03\x01")
-            server.until(lambda: server.metric("skytide_connections") == 2)
-        assert all(map(_ended, peers))
+async def _ends(cancelled: bool, sent: bytes, **options: Any) -> None:
+    """Nobody is inside any more when `serve` ends, though its loop goes on."""
+    hub, stop, up = FakeHub(), asyncio.Event(), asyncio.Future[tuple[str, int]]()
+    config = Config(data=Path("unused"), min=("a",), listen="127.0.0.1:0", **options)
+    app = application(hub, readers=config.readers, heartbeat=5.0, host=config.host)
+    serving = asyncio.create_task(
+        serve(config, app, stop=stop, started=lambda host, port: up.set_result((host, port)), grace=1)
+    )
+    reader, writer = await asyncio.open_connection(*await up)
+    writer.write(sent)
+    while "skytide_connections 1" not in hub.metrics.text():
+        await asyncio.sleep(0.01)
+    if sent.endswith(b"\r\n\r\n"):
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+    if cancelled:
+        serving.cancel()
+    stop.set()
+    with pytest.raises(asyncio.CancelledError) if cancelled else contextlib.nullcontext():
+        await serving
+    assert "skytide_connections 0" in hub.metrics.text()
+    with contextlib.suppress(ConnectionError):
+        await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.parametrize(
+    ("sent", "options"),
+    [
+        (HEAD, {}),
+        (HEAD + b"\r\n", {}),
+        (b"\x16\x03\x01", {"certificate": CERTIFICATE, "key": KEY}),
+    ],
+    ids=["within a head", "after an answer", "within a handshake"],
+)
+def test_nobody_is_inside_when_a_server_has_ended(cancelled: bool, sent: bytes, options: dict[str, Any]) -> None:
+    asyncio.run(_ends(cancelled, sent, **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"certificate": CERTIFICATE, "key": KEY}], ids=["plain", "tls"])
+def test_who_comes_in_at_the_last_moment_is_ended_too(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the round of the loop in which a server ends there are connections that it has accepted and does not know."""
+    shutdown, peers = Server.shutdown, list[socket.socket]()
+
+    async def last_moment(self: Server, sockets: list[socket.socket] | None = None) -> None:
+        assert sockets is not None
+        peers.extend(socket.create_connection(sockets[0].getsockname()) for _ in range(3))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await shutdown(self, sockets)
+
+    monkeypatch.setattr(Server, "shutdown", last_moment)
+    asyncio.run(_ends(False, b"", **options))
+    assert len(peers) == 3 and all(map(_ended, peers))
+    for peer in peers:
+        peer.close()
 
 
 async def _talks(websocket: WebSocket) -> None:

@@ -33,11 +33,13 @@ from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.known import Known
 from skytide.protocols.fragmented.messages import Arrivals, Centrings, Departures, Order, Pairings, Partings, Report
 from skytide.protocols.fragmented.pivot import NONE, UNKNOWN, PivotCoordinator, function_steps
-from skytide.protocols.fragmented.tuning import Tuning, reserve_of, tuning_of
+from skytide.protocols.fragmented.tuning import CROWDED, Tuning, reserve_of, tuning_of
 from skytide.protocols.fragmented.watched import Pair, PairTable, Terms, comparable
 from skytide.protocols.stored import Contents, dump, must, restore
 
 NOBODY = -1
+LASTING = 64
+"""For so many dialogues in a row a skyline must be crowded, after the first, to be left to PIVOT."""
 
 
 class _UnwatchableError(Exception):
@@ -62,8 +64,13 @@ class DirectCoordinator:
         widest: float = np.inf,
         most: float = np.inf,
     ) -> None:
-        """Pairs whose drift must be stretched by more than `widest`, and skylines of more than `most`, go to PIVOT."""
+        """Pairs whose drift must be stretched by more than `widest` are left to PIVOT.
+
+        So are skylines of more than `most` objects: at the beginning at once, later when they stay so, as a new
+        beginning costs as much as the first.
+        """
         self._widest, self._most = widest, most
+        self._crowd = 0  # dialogues for which the skyline has been larger
         self._functions, self._nulls, self._tuning = functions, nulls, tuning or Tuning()
         self._programs = comparable(functions.programs)
         self._known = Known(functions.d)
@@ -99,8 +106,9 @@ class DirectCoordinator:
 
     def _contents(self) -> Contents:
         meta: dict[str, Any] = {**self._functions.texts(), "nulls": self._nulls, "tuning": list(astuple(self._tuning))}
+        meta |= {"objects": len(self._here), "crowd": self._crowd}
         limits = {"widest": self._widest, "most": self._most}
-        meta |= {"objects": len(self._here)} | {name: one if one < np.inf else None for name, one in limits.items()}
+        meta |= {name: one if one < np.inf else None for name, one in limits.items()}
         if self._pivot is not None:
             blob = np.frombuffer(self._pivot.to_bytes(), np.uint8)
             return Contents({**meta, "pivot": True}, {"pivot": blob})
@@ -112,8 +120,18 @@ class DirectCoordinator:
     @classmethod
     def _restored(cls, contents: Contents) -> Self:
         functions, room, meta = Functions.from_texts(contents.meta), contents.whole("objects"), contents.meta
-        limits = [np.inf if one is None else float(one) for one in (meta["widest"], meta.get("most"))]
-        made = cls(functions, check_missing_policy(meta["nulls"]), tuning_of(meta["tuning"]), *limits)
+        widest = np.inf if meta["widest"] is None else float(meta["widest"])
+        # What was stored before there was a limit for skylines goes on with the usual one.
+        most = meta.get("most", CROWDED if widest < np.inf else None)
+        must(most is None or (type(most) in (int, float) and most >= 1), "largest skyline")
+        made = cls(
+            functions,
+            check_missing_policy(meta["nulls"]),
+            tuning_of(meta["tuning"]),
+            widest,
+            np.inf if most is None else most,
+        )
+        made._crowd = contents.whole("crowd") if "crowd" in meta else 0
         if meta["pivot"] is True:
             made._pivot = PivotCoordinator.from_bytes(contents.blob("pivot"))
             return made
@@ -161,12 +179,16 @@ class DirectCoordinator:
 
     def _orders(self, touched: Integers, reports: Sequence[Report]) -> list[Order]:
         self._pairs.mark()
+        first = not self._here.any()
         there = self._known.members[touched] > 0
         gone, new = touched[~there & self._here[touched]], touched[there & ~self._here[touched]]
         membership = any(isinstance(report, Arrivals | Departures) for report in reports)
         if membership:
             self._stretch(touched[there & self._here[touched]])
         moved = self._settle(touched[there & self._here[touched]], new, gone)
+        self._crowd = self._crowd + 1 if np.count_nonzero(self._member) > self._most else 0
+        if self._crowd > (0 if first else LASTING):
+            raise _UnwatchableError
         return self._told(moved, reports)
 
     # -- order ---------------------------------------------------------------------------------------------------------
@@ -293,8 +315,6 @@ class DirectCoordinator:
         best = skyline_mask(self._values[pool]) if len(pool) else np.zeros(0, np.bool_)
         members = pool[best]
         self._member[pool] = best
-        if len(members) > self._most:
-            raise _UnwatchableError
         if len(np.unique(self._values[members], axis=0)) < len(members):
             raise _UnwatchableError
         for one in pool[~best].tolist():

@@ -14,17 +14,11 @@ from skytide.errors import OptionError
 from skytide.protocols.fragmented.direct import DirectCoordinator
 from skytide.protocols.fragmented.functions import Functions
 from skytide.protocols.fragmented.pivot import PivotCoordinator
-from skytide.protocols.fragmented.tuning import Tuning
+from skytide.protocols.fragmented.tuning import CROWDED, WIDEST, Tuning
 
 METHODS = ("central", "pivot", "direct", "auto")
 MOST_PAIRED = 2
 """`auto` watches so many functions in pairs at most."""
-WIDEST = 1.25
-"""`auto` stretches drift by so much at most, because two objects are not at the same sites."""
-CROWDED = 16
-"""`auto` leaves a skyline of more objects to PIVOT. Neighbours in a crowded one are restless pairs, and PIVOT alone can
-have all told of an object: where 20 to 40 are in the skyline it sends between a third and 1.5 times of what DIRECT
-does; where up to 10 are, two to a hundred times."""
 
 
 def pairs_of(method: str, functions: Functions) -> bool:

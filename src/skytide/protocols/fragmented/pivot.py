@@ -126,17 +126,20 @@ class PivotCoordinator:
         found = cls(functions, nulls, tuning)
         found._comparable, found._programs = True, comparable(functions.programs)
         found._known = known
-        found._reserve(np.arange(len(known.members)))
+        found._reserve(np.arange(max(len(known.members), len(versions))))
         found._versions[: len(versions)] = versions
         return found
 
     def begin(self, time: int) -> list[Order]:
-        """Make boxes for all objects there are."""
+        """Make boxes for all objects there are. As those of a beginning they are free: no account begins with them."""
         self._time = time
         here = np.flatnonzero(self._known.members)
         self._mode[here] = QUIET
         self._low[here], self._high[here] = np.inf, -np.inf
-        return self._mended([], here.tolist())
+        orders = self._mended([], here.tolist())
+        self._worth = Worth()
+        self._worth.reserve(len(self._mode))
+        return orders
 
     def to_bytes(self) -> bytes:
         """The coordinator as it is when nobody has anything to say, versioned and without pickle. O(cells)."""

@@ -41,7 +41,8 @@ from skytide.runtime.network.secrets import Tokens
 PAUSE = 0.01
 """Seconds between two pieces of a stream: events that come closer together travel together."""
 _LARGEST = (1 << 63) - 1
-_ROUNDS = 100
+_ACCEPTING, _ROUNDS = 3, 100
+"""Rounds of the loop in which a connection that was accepted has a transport, and one that is ended has closed."""
 logger = logging.getLogger(__name__)
 _INDEX = """Skytide coordinator
 
@@ -328,7 +329,13 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what is open, the slow at last."""
-        enough = asyncio.get_running_loop().call_later(self._grace, self._end_all)
+        loop = asyncio.get_running_loop()
+        for one in sockets or []:
+            with contextlib.suppress(NotImplementedError):  # not all loops have readers
+                loop.remove_reader(one.fileno())
+        for _ in range(_ACCEPTING):  # who is let in when asyncio's server has ended is closed by nobody
+            await asyncio.sleep(0)
+        enough = loop.call_later(self._grace, self._end_all)
         try:
             await super().shutdown(sockets)
         finally:
@@ -400,7 +407,7 @@ async def serve(
                 await asyncio.sleep(0.005)
             if not running.done():
                 started(str(address[0]), int(address[1]))
-            await running
+            await asyncio.shield(running)  # who cancels us must not cancel the end of the connections, too
         finally:
             server.should_exit = True
             stopping.cancel()
