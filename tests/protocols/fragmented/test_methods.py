@@ -113,6 +113,16 @@ def test_what_was_stored_before_there_was_a_limit_goes_on_with_the_usual_one(met
             DirectCoordinator._restored(contents._replace(meta=contents.meta | {"most": wrong}))
 
 
+def test_direct_hands_over_what_came_in_several_reports() -> None:
+    """The room for objects then differs from that of one report with all of them."""
+    coordinator = coordinator_of("direct", TWO)
+    rows = antichain(12)
+    settled(coordinator, arrivals([0] * 6, list(range(6)), rows[:6]), arrivals([0] * 4, list(range(6, 10)), rows[6:10]))
+    settled(coordinator, arrivals([0], [10], [rows[10]]))
+    assert "Zonings" in kinds(coordinator.take(1, [arrivals([0], [11], [rows[5]])]))  # no pair can hold what is equal
+    assert coordinator.skyline().tolist() == list(range(12))
+
+
 def test_zones_after_a_hand_over_are_as_good_as_those_of_a_beginning() -> None:
     """The zones that a hand-over gives are no loss to begin with, so that objects do not go on by telling all."""
     sites, many, updates = 20, 39, 4000
